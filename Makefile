@@ -1,0 +1,60 @@
+# make demo   from nothing to an evaluated snapshot and an HTML report, on CPU
+# make test   the test suite in a fresh environment
+# make check  style, types, and the one direction of imports
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# A checkout that moves or whose dependencies change makes its environment again.
+STAMP := $(VENV)/.stamp-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-nightly check format install install-test install-check clean
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@sed -n 's/^# //p' Makefile | head -3
+
+$(STAMP)-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "cellar needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 3; }
+	@echo "Making the environment in $(VENV) (a few minutes the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@rm -f $(VENV)/.stamp-*
+	@$(PIP) install -c constraints.txt torch
+	@touch $@
+
+$(STAMP)-base: $(STAMP)-venv
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(STAMP)-test: $(STAMP)-base
+	@$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(STAMP)-check: $(STAMP)-test
+	@$(PIP) install -c constraints.txt -e '.[test,check]'
+	@touch $@
+
+install: $(STAMP)-base
+install-test: $(STAMP)-test
+install-check: $(STAMP)-check
+
+demo: install
+	$(BIN)/cellar demo
+
+test: install-test
+	$(BIN)/python -m pytest
+
+check: install-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install-check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
