@@ -1,0 +1,60 @@
+"""The house rules that import-linter cannot say: how rooms meet, and that loading data never executes it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(path for room in ("store", "tasks", "flows") for path in (ROOT / room).rglob("*.py"))
+EXECUTING_IMPORTS = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield _dotted(node.func), node
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_rooms_of_tasks_meet_only_through_what_their_package_exports(path: Path) -> None:
+    parts = path.relative_to(ROOT).parts
+    room = parts[1] if parts[0] == "tasks" and len(parts) > 2 else None
+    for module in _imports(path):
+        names = module.split(".")
+        if names[0] != "tasks" or len(names) < 3 or names[1] == room:
+            continue
+        doors = {"params", "step"} if parts[0] == "flows" else set()
+        assert names[2] in doors, f"{'/'.join(parts)} reaches into {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_loading_data_never_executes_it(path: Path) -> None:
+    assert not EXECUTING_IMPORTS & {module.split(".")[0] for module in _imports(path)}
+    for name, call in _calls(path):
+        assert name not in {"eval", "exec", "torch.load", "__import__", "yaml.load", "yaml.unsafe_load"}
+        assert "trust_remote_code" not in {keyword.arg for keyword in call.keywords}
+        allows_pickle = [keyword for keyword in call.keywords if keyword.arg == "allow_pickle"]
+        assert all(isinstance(k.value, ast.Constant) and k.value.value is False for k in allows_pickle)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_is_short_and_its_name_says_what_is_inside(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    assert path.stem not in VAGUE_NAMES
