@@ -1,0 +1,67 @@
+"""Binary16: a fixed 16-bit identity for every token, and its parameter-free lift (FEM-ASM, token identity)."""
+
+import torch
+from torch import Tensor, nn
+
+from tasks.errors import VocabularyTooLarge
+
+CODE_BITS = 16
+MAX_VOCABULARY = 1 << CODE_BITS
+
+
+def check_vocabulary(vocab_size: int) -> None:
+    """Raise `VocabularyTooLarge` when 16 bits cannot tell `vocab_size` tokens apart."""
+    if vocab_size > MAX_VOCABULARY:
+        raise VocabularyTooLarge(
+            f"the vocabulary has {vocab_size} tokens, but Binary16 tells at most {MAX_VOCABULARY} apart; "
+            "use a tokenizer with a smaller vocabulary"
+        )
+
+
+def orthogonal_lift(width: int, seed: int) -> Tensor:
+    """A (16, width) float32 map with orthogonal rows, scaled so that lifted codes have unit mean square.
+
+    Drawn from its own seed and orthogonalised in float64, so it can be recomputed instead of stored.
+    """
+    if width < CODE_BITS:
+        raise ValueError(
+            f"a lift of {CODE_BITS} orthogonal rows needs a width of {CODE_BITS} or more, got {width}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.randn(width, CODE_BITS, generator=generator, dtype=torch.float64)
+    basis, upper = torch.linalg.qr(draw)
+    # The sign of each column is LAPACK's choice: pin it.
+    basis = basis * torch.sign(torch.diagonal(upper))
+    return (basis.T * (width / CODE_BITS) ** 0.5).to(torch.float32).contiguous()
+
+
+class Binary16(nn.Module):
+    """Frozen input codes: token id -> 16 bits in {-1, +1} -> `width` numbers, without a trainable table.
+
+    Its buffers are recomputed from `seed` and are therefore not part of a state dict.
+    """
+
+    lift_KS: Tensor
+    shift_K: Tensor
+
+    def __init__(self, vocab_size: int, width: int, seed: int) -> None:
+        super().__init__()
+        check_vocabulary(vocab_size)
+        self.vocab_size = vocab_size
+        self.width = width
+        self.register_buffer("lift_KS", orthogonal_lift(width, seed), persistent=False)
+        self.register_buffer("shift_K", torch.arange(CODE_BITS), persistent=False)
+
+    def code(self, tokens: Tensor) -> Tensor:
+        """The bits of integer ids of any shape (...,), lowest bit first, as float32 (..., 16) in {-1, +1}."""
+        bits = (tokens.unsqueeze(-1) >> self.shift_K) & 1
+        return bits.to(torch.float32).mul_(2).sub_(1)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Lifted codes of integer ids (...,) as float32 (..., width)."""
+        return self.code(tokens) @ self.lift_KS
+
+    def codebook(self) -> Tensor:
+        """The lifted code of every token, float32 (vocab_size, width), computed on demand."""
+        lifted: Tensor = self(torch.arange(self.vocab_size, device=self.lift_KS.device))
+        return lifted
