@@ -1,1 +1,1 @@
-"""When, where and with which settings: Prefect flows over the step functions of `tasks`, and the command line."""
+"""When, where and with which settings: Prefect flows over the steps of `tasks`, and the command line."""

@@ -1,7 +1,7 @@
 """How step functions become Prefect tasks and flows: retries, time limits and what Prefect may keep.
 
-Only the store caches: Prefect persists no result and has no cache policy, so nothing is pickled, and a step that
-already ran is recognised by the store itself.
+Only the store caches: Prefect persists no result and has no cache policy, so nothing is pickled, and a step
+that already ran is recognised by the store itself.
 """
 
 import os
@@ -12,11 +12,11 @@ from typing import Any, ParamSpec, TypeVar
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("DO_NOT_TRACK", "1")
 
-from prefect import Flow, Task  # noqa: E402
-from prefect.cache_policies import NO_CACHE  # noqa: E402
-from prefect.client.schemas import State, TaskRun  # noqa: E402
+from prefect import Flow, Task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas import State, TaskRun
 
-from store.errors import AnswerLost, Contended, StorageUnavailable  # noqa: E402
+from store.errors import AnswerLost, Contended, StorageUnavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,7 +1,7 @@
-"""The Prefect API that a command talks to: the configured one, or an embedded one that lives as long as the command.
+"""The Prefect API that a command talks to: the configured one, or an embedded one that ends with the command.
 
-Prefect can start a temporary server of its own, but in the process group of the caller: Ctrl-C would stop the server
-before the flow can say that it was interrupted, and a killed caller would leave the server behind.
+Prefect can start a temporary server of its own, but in the process group of the caller: Ctrl-C would stop the
+server before the flow can say that it was interrupted, and a killed caller would leave the server behind.
 """
 
 import ctypes
@@ -41,8 +41,8 @@ _IDLE_SERVICES = (
 def prefect_api(home: Path) -> Iterator[str]:
     """Make a Prefect API available for the duration of the block and yield its URL.
 
-    A URL configured by `PREFECT_API_URL` or a Prefect profile is used as it is. Otherwise a server is started on
-    loopback with its database under `home`, so earlier runs stay readable there, and stopped at the end.
+    A URL configured by `PREFECT_API_URL` or a Prefect profile is used as it is. Otherwise a server is started
+    on loopback with its database under `home`, so earlier runs stay readable there, and stopped at the end.
 
     Raises:
         PrefectServerError: the embedded server did not answer in time.
@@ -56,10 +56,10 @@ def prefect_api(home: Path) -> Iterator[str]:
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     url = f"http://127.0.0.1:{port}/api"
+    address = ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     with (home / "server.log").open("ab") as log:
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-            + ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"],
+            [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app", *address],
             env=_server_environment(home),
             stdin=subprocess.DEVNULL,
             stdout=log,
