@@ -23,3 +23,17 @@ class BadCorpus(TaskError):
 
 class BadTokenizer(TaskError):
     """A tokenizer file is not a byte-level BPE tokenizer that can be used here."""
+
+
+class BadQuery(TaskError):
+    """A cue or a question holds nothing to search for, or tokens that the index does not know."""
+
+
+class StaleIndex(TaskError):
+    """An index was built from other element versions than those of the snapshot it is read from."""
+
+    exit_code = 5
+
+
+class TooLittleText(TaskError):
+    """There is too little text, or there are too few elements, to train or evaluate on."""

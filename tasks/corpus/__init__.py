@@ -1,0 +1,30 @@
+"""Corpora: documents read from where they lie, spread over shards, and the tokenizer learned on half."""
+
+from tasks.corpus.document import Document, Skipped
+from tasks.corpus.params import CorpusParams, TokenizerParams
+from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
+from tasks.corpus.splits import Split, element_split
+from tasks.corpus.step import CorpusReport, CorpusResult, ingest, load_tokenizer, train_tokenizer
+from tasks.corpus.tokenizer import EOS, PAD, Tokenizer, train_bpe
+
+__all__ = [
+    "EOS",
+    "PAD",
+    "CorpusParams",
+    "CorpusReport",
+    "CorpusResult",
+    "Document",
+    "Skipped",
+    "Split",
+    "Tokenizer",
+    "TokenizerParams",
+    "element_split",
+    "encode_shard",
+    "ingest",
+    "is_worker_shard",
+    "load_shard",
+    "load_tokenizer",
+    "shard_of",
+    "train_bpe",
+    "train_tokenizer",
+]

@@ -1,0 +1,61 @@
+"""The files behind a corpus: a stable order for them, and the digest that says whether they changed."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.errors import BadCorpus
+
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file to read; `name` is its stable name within the source (never an absolute path)."""
+
+    name: str
+    path: Path
+
+    def stamp(self) -> tuple[int, int]:
+        """Size in bytes and modification time in nanoseconds, to notice a change while reading."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise BadCorpus(f"{self.path} cannot be read ({error.strerror}); check the path") from error
+        return status.st_size, status.st_mtime_ns
+
+
+def list_files(path: Path, patterns: Sequence[str]) -> list[SourceFile]:
+    """The file at `path`, or the files below that folder which match a pattern, sorted by name.
+
+    Raises BadCorpus when the path does not exist. Symbolic links to folders are not followed.
+    """
+    if path.is_file():
+        return [SourceFile(path.name, path)]
+    if not path.is_dir():
+        raise BadCorpus(f"{path} does not exist; give the path of a file or folder to read")
+    found = {match for pattern in patterns for match in path.glob(pattern) if match.is_file()}
+    return sorted((SourceFile(p.relative_to(path).as_posix(), p) for p in found), key=lambda f: f.name)
+
+
+def content_identity(files: Iterable[SourceFile]) -> str:
+    """SHA-256 over every file's name, size and SHA-256: equal exactly when the source reads the same.
+
+    Neither the folder's location nor any time enters it: a moved or freshly checked out source is recognised.
+    """
+    whole = hashlib.sha256()
+    for file in files:
+        try:
+            digest = hashlib.sha256()
+            size = 0
+            with file.path.open("rb") as stream:
+                while chunk := stream.read(_READ_BYTES):
+                    digest.update(chunk)
+                    size += len(chunk)
+        except OSError as error:
+            raise BadCorpus(
+                f"{file.path} cannot be read ({error.strerror}); check its permissions"
+            ) from error
+        whole.update(f"{file.name!r} {size} {digest.hexdigest()}\n".encode("utf-8", "backslashreplace"))
+    return whole.hexdigest()

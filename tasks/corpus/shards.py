@@ -1,0 +1,110 @@
+"""Shards of a corpus: which one a document belongs to, how they fill on disk, and their Parquet form."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from store import Ref
+from tasks.corpus.document import Document
+from tasks.errors import BadPayload
+
+MEDIA = "application/vnd.apache.parquet"
+_COLUMNS = ("name", "text", "digest", "source")
+_ROW_GROUP = 1024
+
+
+def shard_of(name: str, shards: int) -> int:
+    """The shard of a document: SHA-256 of its name, read as a number, modulo the number of shards."""
+    return int(hashlib.sha256(name.encode("utf-8")).hexdigest(), 16) % shards
+
+
+def shard_name(corpus: str, shard: int) -> str:
+    """Element name, without its kind, of one shard."""
+    return f"{corpus}/shard-{shard:02d}"
+
+
+def is_worker_shard(shard: Ref | str | int) -> bool:
+    """Whether a shard (reference, element name or number) feeds memory workers: the odd ones do.
+
+    Even shards feed the tokenizer, codec training and the core's language stream. Raises ValueError for a
+    name that is no shard's, such as the corpus report.
+    """
+    if isinstance(shard, int):
+        return shard % 2 == 1
+    name = shard.name if isinstance(shard, Ref) else shard
+    stem, dash, number = name.rpartition("/")[2].rpartition("-")
+    if stem != "shard" or not dash or not number.isdecimal():
+        raise ValueError(f"{name!r} names no shard; shards are called corpus/<name>/shard-NN")
+    return int(number) % 2 == 1
+
+
+def encode_shard(documents: Iterable[Document]) -> bytes:
+    """Parquet bytes of a shard: columns name, text, digest, source; rows sorted by name; fixed settings.
+
+    Equal documents give equal bytes in any order, with one version of pyarrow (which writes its name inside).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = sorted(((d.name, d.text, d.digest, d.source) for d in documents), key=lambda row: row[0])
+    columns = [pa.array([row[i] for row in rows], type=pa.large_string()) for i in range(len(_COLUMNS))]
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table(columns, names=list(_COLUMNS)),
+        sink,
+        row_group_size=_ROW_GROUP,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
+        version="2.6",
+        data_page_version="1.0",
+    )
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def load_shard(payload: bytes) -> list[Document]:
+    """The documents of a shard, sorted by name; raises BadPayload when the bytes are no shard."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(payload), columns=list(_COLUMNS), use_threads=False)
+        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ("name", "text", "source")]
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise BadPayload(
+            "the payload is not a corpus shard (Parquet with name, text, digest, source)"
+        ) from error
+    return [Document(*row) for row in zip(*columns, strict=True)]
+
+
+class Spill:
+    """Documents on their way into shards, one growing file per shard, so that memory holds none of them."""
+
+    def __init__(self, folder: Path, shards: int) -> None:
+        self._files = [folder.joinpath(f"{i:03d}").open("w+b") for i in range(shards)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files:
+            file.close()
+
+    def add(self, document: Document) -> None:
+        row = [document.name, document.text, document.source]
+        file = self._files[shard_of(document.name, len(self._files))]
+        file.write(json.dumps(row).encode("ascii") + b"\n")
+
+    def documents(self, shard: int) -> list[Document]:
+        """Everything added to one shard, in the order of arrival."""
+        file = self._files[shard]
+        file.seek(0)
+        return [Document(*json.loads(line)) for line in file]

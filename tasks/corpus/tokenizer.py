@@ -1,0 +1,148 @@
+"""Byte-level BPE tokens: every text round-trips, every id fits sixteen bits, 0 is padding, 1 ends a text."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasks.corpus.params import MAX_VOCABULARY, TokenizerParams
+from tasks.errors import BadTokenizer, VocabularyTooLarge
+
+PAD = 0
+EOS = 1
+PAD_TOKEN = "<pad>"  # noqa: S105
+EOS_TOKEN = "<eos>"  # noqa: S105
+
+Ids = npt.NDArray[np.uint16]
+
+
+class Tokenizer:
+    """Text to token ids and back.
+
+    `decode(encode(text)) == text` for every text, also one that spells `<eos>`: special tokens are never
+    recognised in text.
+    """
+
+    def __init__(self, definition: str) -> None:
+        """Use a tokenizer.json; raises BadTokenizer or VocabularyTooLarge when it does not fit."""
+        import tokenizers
+
+        self._definition = definition
+        try:
+            self._model = tokenizers.Tokenizer.from_str(definition)
+        except Exception as error:  # the library raises bare Exception for any malformed file
+            raise BadTokenizer(
+                f"not a tokenizer.json ({str(error)[:120]}); give a byte-level BPE file"
+            ) from error
+        self._model.encode_special_tokens = True
+        self._model.no_padding()
+        self._model.no_truncation()
+        self.vocab_size: int = self._model.get_vocab_size(with_added_tokens=True)
+        """Number of ids, special tokens included."""
+        if self.vocab_size > MAX_VOCABULARY:
+            raise VocabularyTooLarge(
+                f"the tokenizer has {self.vocab_size} tokens and Binary16 can tell {MAX_VOCABULARY} apart; "
+                "use a smaller vocabulary"
+            )
+        if (self._model.token_to_id(PAD_TOKEN), self._model.token_to_id(EOS_TOKEN)) != (PAD, EOS):
+            raise BadTokenizer(
+                f"the tokenizer does not have {PAD_TOKEN} at id {PAD} and {EOS_TOKEN} at id {EOS}"
+            )
+
+    def encode(self, text: str) -> Ids:
+        """Token ids of a text, uint16, without special tokens."""
+        return np.asarray(self._model.encode(text, add_special_tokens=False).ids, dtype=np.uint16)
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """As `encode` for many texts, on all threads of the tokenizer library."""
+        batch = self._model.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [np.asarray(encoding.ids, dtype=np.uint16) for encoding in batch]
+
+    def decode(self, ids: npt.NDArray[np.integer[Any]] | Sequence[int]) -> str:
+        """The text of token ids; padding and end marks vanish, half a character becomes U+FFFD."""
+        text: str = self._model.decode([int(i) for i in ids], skip_special_tokens=True)
+        return text
+
+    def to_bytes(self) -> bytes:
+        """The tokenizer.json as UTF-8: the payload of its element."""
+        return self._definition.encode("utf-8")
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> "Tokenizer":
+        """Load a payload written by `to_bytes`; JSON only, nothing in it is executed."""
+        try:
+            return cls(payload.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise BadTokenizer("the tokenizer file is not UTF-8 JSON; give a tokenizer.json") from error
+
+
+def train_bpe(texts: Iterable[str], params: TokenizerParams) -> Tokenizer:
+    """Learn a byte-level BPE vocabulary; equal texts in equal order give equal bytes.
+
+    Raises BadTokenizer when the texts do not yield a single merge, because then nothing was learned.
+    """
+    from tokenizers import Tokenizer as Model
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    model = Model(models.BPE())
+    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    model.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=params.vocab_size,
+        min_frequency=params.min_frequency,
+        special_tokens=[PAD_TOKEN, EOS_TOKEN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    model.train_from_iterator(iter(texts), trainer)
+    tokenizer = Tokenizer(model.to_str(pretty=False))
+    if tokenizer.vocab_size <= 2 + 256:
+        raise BadTokenizer("the even shards hold too little text to learn a vocabulary; give a larger corpus")
+    return tokenizer
+
+
+def adopt(definition: bytes) -> Tokenizer:
+    """Make a byte-level BPE tokenizer.json from elsewhere usable here.
+
+    Its ids move up by two so that <pad> and <eos> take 0 and 1; a file that has them there keeps its ids.
+    What would make encoding lossy or add tokens is dropped (normalizer, post-processor, padding, truncation)
+    or refused (a prefix space). Raises BadTokenizer or VocabularyTooLarge.
+    """
+    try:
+        spec = json.loads(definition.decode("utf-8"))
+        model = spec["model"]
+        vocabulary: dict[str, int] = model["vocab"]
+        added: list[dict[str, Any]] = spec.get("added_tokens") or []
+        kind = model.get("type", "BPE")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadTokenizer("the file is not a tokenizer.json; give a byte-level BPE tokenizer") from error
+    if kind != "BPE" or not _is_byte_level(spec):
+        raise BadTokenizer(
+            f"the tokenizer is {kind}, not byte-level BPE; only that one gives every text back"
+        )
+    spec.update(normalizer=None, post_processor=None, truncation=None, padding=None)
+    if (vocabulary.get(PAD_TOKEN), vocabulary.get(EOS_TOKEN)) != (PAD, EOS):
+        model["vocab"] = {PAD_TOKEN: PAD, EOS_TOKEN: EOS} | {
+            token: number + 2 for token, number in vocabulary.items() if token not in (PAD_TOKEN, EOS_TOKEN)
+        }
+        special = [_special(PAD, PAD_TOKEN), _special(EOS, EOS_TOKEN)]
+        spec["added_tokens"] = special + [
+            {**token, "id": token["id"] + 2}
+            for token in added
+            if token["content"] not in (PAD_TOKEN, EOS_TOKEN)
+        ]
+    return Tokenizer(json.dumps(spec, ensure_ascii=False, separators=(",", ":")))
+
+
+def _special(number: int, content: str) -> dict[str, Any]:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": number, "content": content, **flags, "special": True}
+
+
+def _is_byte_level(spec: dict[str, Any]) -> bool:
+    """Whether some pre-tokenizer step maps bytes to letters, without inventing a leading space."""
+    step = spec.get("pre_tokenizer") or {}
+    steps = step.get("pretokenizers", [step])
+    return any(s.get("type") == "ByteLevel" and not s.get("add_prefix_space") for s in steps)
