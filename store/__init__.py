@@ -1,0 +1,40 @@
+"""What exists: immutable, checksummed, addressable elements in a folder or an S3 bucket.
+
+    store = Store.open_or_create("file:build/store")
+    [ref] = store.publish([Element("skill", "greet", payload)], message="first skill")
+    snapshot = store.pin([ref], message="only that")
+    payload = snapshot.read("skill/greet")
+
+Nothing here computes or schedules anything; see `docs/formats.md` for what lies in the bucket.
+"""
+
+from store.build import Build
+from store.catalog import Catalog
+from store.element import KINDS, Element, Ref, fingerprint
+from store.errors import CellarError
+from store.format import canonical_json
+from store.log import Commit
+from store.report import Finding, VerifyReport
+from store.rows import Row
+from store.snapshot import Snapshot
+from store.store import Store
+from store.writer import Receipt, Writer
+
+__all__ = [
+    "KINDS",
+    "Build",
+    "Catalog",
+    "CellarError",
+    "Commit",
+    "Element",
+    "Finding",
+    "Receipt",
+    "Ref",
+    "Row",
+    "Snapshot",
+    "Store",
+    "VerifyReport",
+    "Writer",
+    "canonical_json",
+    "fingerprint",
+]

@@ -1,0 +1,217 @@
+"""A folder on this machine as a backend, safe against crashes and against other processes.
+
+Writes go to a temporary file in `.tmp/`, are flushed to disk, and then appear under their key in one step:
+`link` for create-only (the kernel lets exactly one process win), `rename` otherwise. Directory entries are
+flushed as well, so that what was reported as written survives a power cut. Replacement compares and swaps
+under an advisory lock on `.lock`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from store.backend import Body, ObjectInfo
+from store.errors import (
+    AccessDenied,
+    CellarError,
+    DiskFull,
+    InvalidName,
+    KeyExists,
+    KeyMissing,
+    ReadOnly,
+    StorageUnavailable,
+    TokenMismatch,
+)
+
+_TEMPORARY = ".tmp"
+_LOCK = ".lock"
+_ABANDONED_AFTER_S = 3600.0
+"""Age from which a temporary file that nobody holds open is litter of a killed process."""
+
+
+class LocalBackend:
+    """Objects as files below `root`; usable from several threads and processes at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.url = f"file:{root}"
+        self._swept = False
+        self._sweep_lock = threading.Lock()
+
+    def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        with self._translated("read", key), open(self._path(key), "rb") as file:
+            file.seek(offset)
+            return file.read(-1 if length is None else length)
+
+    def read_with_token(self, key: str) -> tuple[bytes, str]:
+        data = self.read(key)
+        return data, _token(data)
+
+    def info(self, key: str) -> ObjectInfo | None:
+        try:
+            with self._translated("look at", key):
+                return _info(key, self._path(key).stat())
+        except KeyMissing:
+            return None
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        folder = prefix.rpartition("/")[0]
+        with self._translated("list", prefix):
+            keys = sorted(
+                key
+                for key in _walk(self.root / folder, f"{folder}/" if folder else "")
+                if key.startswith(prefix) and key > after
+            )
+        for key in keys:
+            info = self.info(key)
+            if info is not None:
+                yield info
+
+    def put(self, key: str, body: Body) -> None:
+        with self._translated("write", key), self._temporary(key, body) as (temporary, path):
+            os.replace(temporary, path)
+            _flush_directory(path.parent)
+
+    def create(self, key: str, body: Body) -> None:
+        path = self._path(key)
+        if path.exists():  # spares writing a body that is bound to lose; `link` below decides races
+            raise KeyExists(f"{key} already exists in {self.url}")
+        with self._translated("write", key), self._temporary(key, body) as (temporary, path):
+            try:
+                os.link(temporary, path)
+            except FileExistsError as error:
+                raise KeyExists(f"{key} already exists in {self.url}") from error
+            _flush_directory(path.parent)
+
+    def replace(self, key: str, body: Body, *, token: str) -> None:
+        with self._translated("write", key), self._exclusive():
+            if self.read_with_token(key)[1] != token:
+                raise TokenMismatch(f"{key} in {self.url} was changed by somebody else")
+            self.put(key, body)
+
+    def delete(self, key: str) -> None:
+        with suppress(KeyMissing), self._translated("delete", key):
+            path = self._path(key)
+            path.unlink()
+            _flush_directory(path.parent)
+
+    def _path(self, key: str) -> Path:
+        parts = key.split("/")
+        if any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
+            raise InvalidName(f"{key!r} is not a key of a store")
+        return self.root.joinpath(*parts)
+
+    @contextmanager
+    def _temporary(self, key: str, body: Body) -> Iterator[tuple[str, Path]]:
+        """Write `body` to a flushed temporary file on the same file system; it is gone afterwards."""
+        path = self._path(key)
+        folder = self.root / _TEMPORARY
+        _make_directory(folder)
+        _make_directory(path.parent)
+        self._sweep(folder)
+        handle, temporary = tempfile.mkstemp(dir=folder)
+        try:
+            with open(handle, "wb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+                yield temporary, path
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove, once per backend, temporary files that killed processes left behind."""
+        with self._sweep_lock:
+            if self._swept:
+                return
+            self._swept = True
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+                if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Hold the folder's lock; each entry opens its own description, so threads exclude each other too."""
+        with open(self.root / _LOCK, "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _translated(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except CellarError:
+            raise
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise KeyMissing(
+                f"{key} does not exist in {self.url}; check the store with `cellar verify`"
+            ) from error
+        except OSError as error:
+            raise _storage_error(error, verb, key, self.url) from error
+
+
+def _storage_error(error: OSError, verb: str, key: str, url: str) -> StorageUnavailable:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"cannot {verb} {key}: no space left for {url}; free some and run again")
+    if error.errno == errno.EROFS:
+        return ReadOnly(f"cannot {verb} {key}: {url} is read-only; make it writable or use another store")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return AccessDenied(
+            f"cannot {verb} {key}: permission denied in {url}; check the folder's owner and mode"
+        )
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    return StorageUnavailable(f"cannot {verb} {key} in {url}: {reason}; repair the file system and run again")
+
+
+def _token(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _info(key: str, status: os.stat_result) -> ObjectInfo:
+    return ObjectInfo(key=key, size=status.st_size, modified=datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _walk(folder: Path, prefix: str) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _walk(folder / entry.name, f"{prefix}{entry.name}/")
+        else:
+            yield prefix + entry.name
+
+
+def _make_directory(folder: Path) -> None:
+    """Create a folder and its parents and flush the entries that now name them."""
+    if folder.is_dir():
+        return
+    _make_directory(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir()
+    _flush_directory(folder.parent)
+
+
+def _flush_directory(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

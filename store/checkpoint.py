@@ -1,0 +1,130 @@
+"""Log checkpoints: what lets a store open without replaying its history.
+
+Every 64 commits, one of the committers writes `log/checkpoint-<n>-<sha256>.parquet`. It holds entries 1 to
+`n` as they are, and for each block of 64 entries the digest of one index file that merges the index files
+of the block. So an open reads one checkpoint, one index per block and at most 64 recent entries, and a
+block is merged once: the work is in proportion to what was added, not to what the store holds. Checkpoints
+are derived data; a damaged or missing one costs time, and `verify` compares it with the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from store.backend import Backend
+from store.errors import IntegrityError, StorageUnavailable
+from store.fetch import fetch_all
+from store.format import (
+    CHECKPOINT_PREFIX,
+    RESTORE,
+    check_digest,
+    checkpoint_key,
+    index_key,
+    is_digest,
+    sha256,
+)
+from store.rows import decode_table, encode_rows, encode_table, rows_of
+
+if TYPE_CHECKING:
+    from store.log import Commit, Log
+
+BLOCK = 64
+"""Commits per block; a checkpoint covers whole blocks."""
+
+_SCHEMA = pa.schema(
+    [("sequence", pa.int64()), ("digest", pa.string()), ("entry", pa.string()), ("index", pa.string())]
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Entries 1 to `sequence` and, per block of `BLOCK` entries, the digest of its merged index (or "")."""
+
+    entries: list[bytes]
+    merged: list[str]
+
+    @property
+    def sequence(self) -> int:
+        """Number of the last entry it covers."""
+        return len(self.entries)
+
+    @classmethod
+    def empty(cls) -> Checkpoint:
+        """The checkpoint of a store that has none."""
+        return cls([], [])
+
+
+def latest_checkpoint(backend: Backend) -> Checkpoint:
+    """Read the newest checkpoint; raises `IntegrityError` if its bytes are not those its key names."""
+    keys = [item.key for item in backend.list(CHECKPOINT_PREFIX)]
+    return decode_checkpoint(backend.read(keys[-1]), keys[-1]) if keys else Checkpoint.empty()
+
+
+def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
+    """Decode a checkpoint file, checked against the digest in its key."""
+    digest = key.removesuffix(".parquet").rpartition("-")[2]
+    if not is_digest(digest):
+        raise IntegrityError(f"{key} is not the name of a checkpoint; delete that object")
+    check_digest(data, digest, key, holds="log checkpoint")
+    try:
+        columns = pq.read_table(pa.BufferReader(data), schema=_SCHEMA).to_pydict()
+    except (pa.ArrowException, ValueError) as error:
+        raise IntegrityError(f"{key} is not a checkpoint of this store; {RESTORE}") from error
+    return Checkpoint([entry.encode() for entry in columns["entry"]], columns["index"][BLOCK - 1 :: BLOCK])
+
+
+def write_checkpoint_if_due(backend: Backend, log: Log) -> None:
+    """Write a checkpoint if a block was completed since the last one that `log` knows of.
+
+    The commit that completed the block is visible already, so a failure here is logged and left to the next
+    committer. Racing committers write the same bytes under the same key.
+    """
+    commits, entries = log.commits(), log.entries()
+    blocks = len(commits) // BLOCK
+    merged = list(log.checkpoint.merged)
+    if blocks <= len(merged):
+        return
+    try:
+        for block in range(len(merged), blocks):
+            merged.append(_merge(backend, commits[block * BLOCK : (block + 1) * BLOCK]))
+        covered = blocks * BLOCK
+        table = pa.table(
+            {
+                "sequence": list(range(1, covered + 1)),
+                "digest": [commit.digest for commit in commits[:covered]],
+                "entry": [entry.decode() for entry in entries[:covered]],
+                "index": [merged[position // BLOCK] for position in range(covered)],
+            },
+            schema=_SCHEMA,
+        )
+        data = encode_table(table)
+        backend.put(checkpoint_key(covered, sha256(data)), data)
+        log.adopt(Checkpoint(entries[:covered], merged))
+    except StorageUnavailable as error:
+        _log.warning(
+            "checkpoint %d of %s was not written, the next commit will: %s", blocks, backend.url, error
+        )
+
+
+def _merge(backend: Backend, commits: Sequence[Commit]) -> str:
+    """Write one index file with the rows of all `commits`, in commit order; "" if they added none."""
+    sources = [(commit.sequence, digest) for commit in commits for digest in commit.indexes]
+    if not sources:
+        return ""
+    keys = [index_key(digest) for _, digest in sources]
+    rows, packs = [], {}
+    for (sequence, digest), key, data in zip(sources, keys, fetch_all(backend, keys), strict=True):
+        table, metadata = decode_table(check_digest(data, digest, key, holds="index of a commit"), key)
+        rows.extend(rows_of(table, commit=sequence))
+        packs.update(metadata["packs"])
+    merged = encode_rows(rows, {"packs": packs})
+    digest = sha256(merged)
+    backend.put(index_key(digest), merged)
+    return digest

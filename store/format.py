@@ -1,0 +1,164 @@
+"""Canonical JSON, digests, sealed records and the object keys of the on-bucket layout."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from store.errors import IntegrityError, InvalidName, InvalidRecord
+
+FORMAT_VERSION = 1
+"""Version of the on-bucket layout; a reader refuses any other."""
+
+FORMAT_KEY = "format.json"
+LOG_PREFIX = "log/"
+CHECKPOINT_PREFIX = "log/checkpoint-"
+PACK_PREFIX = "packs/"
+INDEX_PREFIX = "index/"
+SNAPSHOT_PREFIX = "snapshots/"
+BUILD_PREFIX = "builds/"
+TAG_PREFIX = "refs/tags/"
+HEAD_PREFIX = "refs/heads/"
+
+_HEX_64 = re.compile(r"[0-9a-f]{64}")
+_LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+
+RESTORE = "restore that object from a copy of the store, then run `cellar verify --full`"
+
+
+def sha256(data: bytes | bytearray | memoryview) -> str:
+    """Return the SHA-256 of `data` as 64 lower-case hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_digest(text: str) -> bool:
+    """Tell whether `text` is a SHA-256 in lower-case hex."""
+    return _HEX_64.fullmatch(text) is not None
+
+
+def canonical_json(value: object) -> bytes:
+    """Encode `value` as the one JSON text that equal values share.
+
+    Keys are sorted, there is no white space, text is UTF-8 and tuples become lists. Raises
+    `InvalidRecord` for NaN, infinities, keys that are not text, lone surrogates and types that JSON lacks,
+    because each of those would make equal records differ or different records equal.
+    """
+    _check_json(value, "$")
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidRecord(
+            f"text {text[error.start]!r} in a record is not valid Unicode; remove it"
+        ) from error
+
+
+def _check_json(value: object, where: str) -> None:
+    if value is None or isinstance(value, (str, bool, int)):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidRecord(f"{where} is {value}, which JSON cannot hold; leave it out or use null")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidRecord(f"{where} has the key {key!r}; keys of a record must be text")
+            _check_json(item, f"{where}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            _check_json(item, f"{where}[{position}]")
+    else:
+        raise InvalidRecord(f"{where} is a {type(value).__name__}; a record holds JSON values only")
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with mappings as dicts and tuples as lists, so that `json` can encode it."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def seal(record: Mapping[str, object]) -> bytes:
+    """Encode a record together with a digest of itself, so that any flipped bit shows when it is read."""
+    return canonical_json({**record, "seal": sha256(canonical_json(record))})
+
+
+def unseal(data: bytes, key: str) -> dict[str, Any]:
+    """Decode a sealed record; raises `IntegrityError` naming `key` unless every byte is as it was written."""
+    try:
+        record = json.loads(data)
+        claimed = record.pop("seal")
+        intact = seal(record) == data and claimed == sha256(canonical_json(record))
+    except (ValueError, KeyError, AttributeError, TypeError):
+        intact = False
+    if not intact:
+        raise IntegrityError(f"{key} is damaged (its seal does not match its content); {RESTORE}")
+    return dict(record)
+
+
+def check_digest(data: bytes, digest: str, key: str, *, holds: str) -> bytes:
+    """Return `data` if its SHA-256 is `digest`; otherwise raise `IntegrityError` naming key and content."""
+    if sha256(data) != digest:
+        raise IntegrityError(f"{key} is damaged ({holds}: SHA-256 differs from {digest[:12]}); {RESTORE}")
+    return data
+
+
+def check_label(label: str, noun: str) -> str:
+    """Return a build, tag or head name if it is one: 1-128 of `A-Z a-z 0-9 . _ -`, no leading dot or dash."""
+    if _LABEL.fullmatch(label) is None:
+        raise InvalidName(
+            f"{noun} name {label!r} is not valid; use 1 to 128 letters, digits, '.', '_' or '-', "
+            "starting with a letter, digit or '_'"
+        )
+    return label
+
+
+def pack_key(digest: str) -> str:
+    """Key of a pack; the two-digit folder keeps local directories small."""
+    return f"{PACK_PREFIX}{digest[:2]}/{digest}"
+
+
+def index_key(digest: str) -> str:
+    """Key of the index file that holds the rows a commit added."""
+    return f"{INDEX_PREFIX}{digest}.parquet"
+
+
+def log_key(sequence: int) -> str:
+    """Key of log entry `sequence` (1 is the first); twenty digits make text order numeric order."""
+    return f"{LOG_PREFIX}{sequence:020d}.json"
+
+
+def checkpoint_key(sequence: int, digest: str) -> str:
+    """Key of the checkpoint that covers log entries 1 to `sequence`; the digest makes it verifiable."""
+    return f"{CHECKPOINT_PREFIX}{sequence:020d}-{digest}.parquet"
+
+
+def snapshot_key(snapshot: str) -> str:
+    """Key of the head record of a snapshot."""
+    return f"{SNAPSHOT_PREFIX}{snapshot}.json"
+
+
+def snapshot_rows_key(digest: str) -> str:
+    """Key of the rows of a snapshot."""
+    return f"{SNAPSHOT_PREFIX}{digest}.parquet"
+
+
+def lease_key(build: str) -> str:
+    """Key of the lease that protects the packs of a running build."""
+    return f"{BUILD_PREFIX}{build}/lease.json"
+
+
+def parts_prefix(build: str) -> str:
+    """Prefix of the parts of a build."""
+    return f"{BUILD_PREFIX}{build}/parts/"
+
+
+def part_key(build: str, digest: str) -> str:
+    """Key of one part: the rows of one finished unit of work."""
+    return f"{parts_prefix(build)}{digest}.parquet"

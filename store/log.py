@@ -1,0 +1,192 @@
+"""The commit log: the one place that decides what is visible, and in which order.
+
+Entry `n` is created under `log/<n>` and never changes; whoever creates it has made commit `n`. It names the
+digest of entry `n - 1`, so a reader notices any change of history; entry 1 names the digest of
+`format.json`. Entries are sealed JSON and carry a unique id.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from store import conditional
+from store.backend import Backend
+from store.checkpoint import Checkpoint, latest_checkpoint
+from store.errors import ConflictError, IntegrityError, KeyMissing, UnsupportedFormat
+from store.fetch import fetch_all
+from store.format import LOG_PREFIX, RESTORE, log_key, seal, sha256, unseal
+
+PUBLISH = "publish"
+PIN = "pin"
+_ACTIONS = frozenset({PUBLISH, PIN})
+_LOST_RACES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One visible change of a store.
+
+    `sequence` counts from 1 (0 is the creation of the store); `digest` is the SHA-256 of the log entry;
+    `elements` and `bytes` count what the commit added; `packs` the packs it refers to; `snapshot` is set on a
+    pin; `run` says where and when the work happened and never enters a version.
+    """
+
+    sequence: int
+    digest: str
+    id: str
+    action: str
+    message: str
+    time: str
+    build: str = ""
+    receipts: str = ""
+    indexes: tuple[str, ...] = ()
+    elements: int = 0
+    bytes: int = 0
+    packs: int = 0
+    snapshot: str = ""
+    run: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a committer wants to make visible; see `Commit` for the fields."""
+
+    action: str
+    message: str
+    run: Mapping[str, Any]
+    build: str = ""
+    receipts: str = ""
+    indexes: tuple[str, ...] = ()
+    elements: int = 0
+    bytes: int = 0
+    packs: int = 0
+    snapshot: str = ""
+
+
+class Log:
+    """The commits of one store, read incrementally. Safe to share between threads."""
+
+    def __init__(self, backend: Backend, origin: Commit) -> None:
+        self._backend = backend
+        self.lock = threading.RLock()
+        self._origin = origin
+        self._entries: list[bytes] = []
+        self._commits: list[Commit] = []
+        self._checkpoint: Checkpoint | None = None
+
+    @property
+    def tip(self) -> Commit:
+        """The newest commit that was read; commit 0 in an empty store."""
+        return self._commits[-1] if self._commits else self._origin
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint that reading started from."""
+        return self._checkpoint or Checkpoint.empty()
+
+    def adopt(self, checkpoint: Checkpoint) -> None:
+        """Remember a checkpoint that was just written, so that its blocks are not merged again."""
+        with self.lock:
+            self._checkpoint = checkpoint
+
+    def commits(self) -> list[Commit]:
+        """All commits that were read, oldest first."""
+        with self.lock:
+            return list(self._commits)
+
+    def entries(self) -> list[bytes]:
+        """The exact bytes of all entries that were read, oldest first."""
+        with self.lock:
+            return list(self._entries)
+
+    def refresh(self) -> None:
+        """Read what was committed since the last call: one request if there is nothing new.
+
+        The first call starts at the newest checkpoint and a listing; from there on, and because a listing may
+        be late on some servers, it asks for `n + 1` until that is missing.
+        """
+        with self.lock:
+            if self._checkpoint is None:
+                self._open()
+            while True:
+                try:
+                    entry = self._backend.read(log_key(self.tip.sequence + 1))
+                except KeyMissing:
+                    return
+                self._accept(entry)
+
+    def append(self, prepare: Callable[[], Draft | Commit]) -> Commit:
+        """Make one commit, whoever else commits at the same time.
+
+        `prepare` is called on a fresh view of the log, again after every lost race, and returns what to
+        commit or the earlier commit that makes this one superfluous.
+        """
+        with self.lock:
+            for _ in range(_LOST_RACES):
+                self.refresh()
+                draft = prepare()
+                if isinstance(draft, Commit):
+                    return draft
+                entry = self._encode(draft)
+                if conditional.create(self._backend, log_key(self.tip.sequence + 1), entry):
+                    return self._accept(entry)
+        raise ConflictError(
+            f"{self._backend.url} is busy: {_LOST_RACES} other commits came first; run again later"
+        )
+
+    def _open(self) -> None:
+        checkpoint = latest_checkpoint(self._backend)
+        for entry in checkpoint.entries:
+            self._accept(entry)
+        after = log_key(self.tip.sequence)
+        keys = [
+            item.key for item in self._backend.list(LOG_PREFIX, after=after) if item.key.endswith(".json")
+        ]
+        for entry in fetch_all(self._backend, keys):
+            self._accept(entry)
+        self._checkpoint = checkpoint
+
+    def _accept(self, entry: bytes) -> Commit:
+        commit = decode_commit(entry, previous=self.tip)
+        self._entries.append(entry)
+        self._commits.append(commit)
+        return commit
+
+    def _encode(self, draft: Draft) -> bytes:
+        return seal(
+            {
+                "action": draft.action,
+                "build": draft.build,
+                "bytes": draft.bytes,
+                "elements": draft.elements,
+                "id": uuid.uuid4().hex,
+                "indexes": list(draft.indexes),
+                "message": draft.message,
+                "packs": draft.packs,
+                "previous": self.tip.digest,
+                "receipts": draft.receipts,
+                "run": draft.run,
+                "sequence": self.tip.sequence + 1,
+                "snapshot": draft.snapshot,
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
+
+
+def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
+    """Decode the entry that follows `previous`; raises `IntegrityError` if it is damaged or does not follow."""
+    key = log_key(previous.sequence + 1)
+    record = unseal(entry, key)
+    if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:
+        raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
+    if record["action"] not in _ACTIONS:
+        raise UnsupportedFormat(
+            f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"
+        )
+    record["indexes"] = tuple(record["indexes"])
+    return Commit(digest=sha256(entry), **record)

@@ -1,0 +1,163 @@
+"""Packs: immutable objects of 32-64 MiB that hold many payloads in self-describing frames.
+
+    magic   b"CELLARP1"
+    frame   b"FRAM"  u32 head length  u64 payload length  sha256(head)  sha256(payload)  head  payload
+    ...
+    footer  JSON {"frames": [[frame offset, payload offset, payload length], ...]}
+    tail    u64 footer length  sha256(footer)  b"CELLARE1"
+
+Integers are little-endian. The head is canonical JSON with the record, facts, dtype and shape, so that an
+index that was lost can be rebuilt from packs alone. The key of a pack is the SHA-256 of all its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from store.element import Element, describe_tensors
+from store.errors import IntegrityError
+from store.format import canonical_json, sha256
+from store.rows import Row
+
+MAGIC = b"CELLARP1"
+FRAME = b"FRAM"
+END = b"CELLARE1"
+TARGET_BYTES = 32 * 1024**2
+"""A pack is closed once it holds this much; a payload of more than this gets a pack of its own."""
+
+_FRAME = struct.Struct("<4sIQ32s32s")
+_TAIL = struct.Struct("<Q32s8s")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame as read back: the record and facts of an element, and where its payload lies in the pack."""
+
+    head: dict[str, Any]
+    payload_digest: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealedPack:
+    """A finished pack: its bytes, digest and the rows of the elements it holds."""
+
+    digest: str
+    data: bytearray
+    rows: list[Row]
+
+
+class PackBuilder:
+    """Collects frames in memory; at most twice `TARGET_BYTES` unless one payload alone is larger."""
+
+    def __init__(self) -> None:
+        self._data = bytearray(MAGIC)
+        self._frames: list[list[int]] = []
+        self._rows: list[Row] = []
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def empty(self) -> bool:
+        """True until the first element was added."""
+        return not self._frames
+
+    def add(self, element: Element) -> Row:
+        """Append one element; raises `InvalidPayload` if a safetensors payload is malformed."""
+        dtype, shape = describe_tensors(element.media, element.payload, element.full_name)
+        head = canonical_json(
+            {"dtype": dtype, "facts": element.facts, "record": element.record, "shape": list(shape)}
+        )
+        start = len(self._data)
+        self._data += _FRAME.pack(
+            FRAME,
+            len(head),
+            len(element.payload),
+            hashlib.sha256(head).digest(),
+            bytes.fromhex(element.digest),
+        )
+        self._data += head
+        offset = len(self._data)
+        self._data += element.payload
+        self._frames.append([start, offset, len(element.payload)])
+        row = Row(
+            name=element.full_name,
+            kind=element.kind,
+            version=element.version,
+            digest=element.digest,
+            pack="",
+            offset=offset,
+            length=len(element.payload),
+            media=element.media,
+            requires=element.requires,
+            provenance=dict(element.provenance),
+            facts=dict(element.facts),
+            dtype=dtype,
+            shape=shape,
+        )
+        self._rows.append(row)
+        return row
+
+    def seal(self) -> SealedPack:
+        """Append the footer, read every frame back, and return the pack under its digest.
+
+        Reading back catches memory errors and bugs before anything is uploaded; raises `IntegrityError`.
+        """
+        footer = canonical_json({"frames": self._frames})
+        self._data += footer
+        self._data += _TAIL.pack(len(footer), hashlib.sha256(footer).digest(), END)
+        digest = sha256(self._data)
+        found = [(frame.payload_digest, frame.offset, frame.length) for frame in frames(self._data, digest)]
+        if found != [(row.digest, row.offset, row.length) for row in self._rows]:
+            raise IntegrityError(
+                f"pack {digest} does not hold what was put into it; check this machine's memory"
+            )
+        return SealedPack(digest, self._data, [row.placed(pack=digest) for row in self._rows])
+
+
+def frames(data: bytes | bytearray | memoryview, name: str) -> Iterator[Frame]:
+    """Yield every frame of a whole pack, each checked against its digests.
+
+    `name` is used in errors. Raises `IntegrityError` at the first byte that is not as written, including
+    magic, footer and anything between frames.
+    """
+    view = memoryview(data)
+    starts = _footer(view, name)
+    position = len(MAGIC)
+    for start, offset, length in starts:
+        if start != position or start + _FRAME.size > len(view):
+            raise IntegrityError(f"pack {name} is damaged: its footer does not match its frames")
+        magic, head_length, payload_length, head_digest, payload_digest = _FRAME.unpack_from(view, start)
+        head = view[start + _FRAME.size : start + _FRAME.size + head_length]
+        payload = view[offset : offset + length]
+        position = offset + length
+        if (
+            magic != FRAME
+            or payload_length != length
+            or start + _FRAME.size + head_length != offset
+            or hashlib.sha256(head).digest() != head_digest
+            or hashlib.sha256(payload).digest() != payload_digest
+        ):
+            raise IntegrityError(f"pack {name} is damaged: the frame at byte {start} fails its checksum")
+        yield Frame(json.loads(bytes(head)), payload_digest.hex(), offset, length)
+    if position != len(view) - _TAIL.size - _TAIL.unpack_from(view, len(view) - _TAIL.size)[0]:
+        raise IntegrityError(f"pack {name} is damaged: bytes between the last frame and the footer")
+
+
+def _footer(view: memoryview, name: str) -> list[list[int]]:
+    if len(view) < len(MAGIC) + _TAIL.size or view[: len(MAGIC)] != MAGIC:
+        raise IntegrityError(f"pack {name} is damaged: it does not start as a pack does")
+    length, digest, end = _TAIL.unpack_from(view, len(view) - _TAIL.size)
+    start = len(view) - _TAIL.size - length
+    footer = view[max(start, 0) : len(view) - _TAIL.size]
+    if end != END or start < len(MAGIC) or hashlib.sha256(footer).digest() != digest:
+        raise IntegrityError(f"pack {name} is damaged: its footer fails its checksum")
+    entries: list[list[int]] = json.loads(bytes(footer))["frames"]
+    return entries

@@ -1,0 +1,76 @@
+"""Pinning: make a snapshot of exact versions, complete with everything they require."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from store import conditional
+from store.backend import Backend
+from store.catalog import Catalog
+from store.checkpoint import write_checkpoint_if_due
+from store.element import Ref
+from store.errors import ElementNotFound, InputError, MissingRequirement
+from store.format import snapshot_key, snapshot_rows_key, unseal
+from store.log import PIN, Commit, Draft, Log
+from store.rows import Row
+from store.snapshot import Snapshot, encode_snapshot, open_snapshot
+
+
+def pin(backend: Backend, log: Log, catalog: Catalog, refs: Iterable[Ref], *, message: str) -> Snapshot:
+    """Write the snapshot of `refs` and record it in one commit; pinning the same set again is a no-op.
+
+    Raises `ElementNotFound` for a version that is not visible, `MissingRequirement` if the set is not closed
+    under requirements, `InputError` for an empty set or two versions of one name. Nothing is written then.
+    """
+    catalog.refresh()
+    rows = _resolve(catalog, refs)
+    _check_requirements(catalog, rows)
+    head, table = encode_snapshot(rows)
+    record = unseal(head, "the new snapshot")
+    identity = str(record["id"])
+
+    def prepare() -> Draft | Commit:
+        for earlier in log.commits():
+            if earlier.snapshot == identity:
+                return earlier
+        backend.put(snapshot_rows_key(record["rows"]), table)
+        # Two writers of one snapshot agree on its content; whichever head record is first serves both.
+        conditional.create(backend, snapshot_key(identity), head)
+        return Draft(action=PIN, message=message, run={}, snapshot=identity)
+
+    log.append(prepare)
+    write_checkpoint_if_due(backend, log)
+    return open_snapshot(backend, identity)
+
+
+def _resolve(catalog: Catalog, refs: Iterable[Ref]) -> list[Row]:
+    chosen: dict[str, Ref] = {}
+    for ref in refs:
+        other = chosen.setdefault(ref.name, ref)
+        if other.version != ref.version:
+            raise InputError(
+                f"two versions of {ref.name} were given ({other.version[:12]} and {ref.version[:12]}); "
+                "a snapshot holds one version of a name, so drop one"
+            )
+    if not chosen:
+        raise InputError("an empty set cannot be pinned; publish elements first or widen the selection")
+    visible = catalog.get_all(ref.version for ref in chosen.values())
+    for ref in chosen.values():
+        row = visible.get(ref.version)
+        if row is None or row.name != ref.name:
+            raise ElementNotFound(
+                f"{ref.name}@{ref.version[:12]} is not in the store; publish it before pinning"
+            )
+    return list(visible.values())
+
+
+def _check_requirements(catalog: Catalog, rows: Sequence[Row]) -> None:
+    pinned = {row.version for row in rows}
+    for row in sorted(rows, key=lambda row: row.name):
+        for version in row.requires:
+            if version not in pinned:
+                required = catalog.get(version)
+                what = f"{required.name}@{version[:12]}" if required else f"version {version[:12]}"
+                raise MissingRequirement(
+                    f"{row.name} requires {what}, which is not in the set; add it to the set"
+                )

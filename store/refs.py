@@ -1,0 +1,118 @@
+"""Names of snapshots: tags, which never move, and heads, which move by compare-and-swap only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from store import conditional
+from store.backend import Backend
+from store.errors import HeadMoved, InputError, KeyMissing, SnapshotNotFound, TagExists
+from store.format import (
+    HEAD_PREFIX,
+    SNAPSHOT_PREFIX,
+    TAG_PREFIX,
+    check_label,
+    is_digest,
+    seal,
+    unseal,
+)
+from store.snapshot import open_snapshot
+
+_SHORTEST_PREFIX = 8
+_HEX = frozenset("0123456789abcdef")
+
+
+def make_tag(backend: Backend, name: str, snapshot: str) -> None:
+    """Create a tag; the same tag on the same snapshot is a no-op, on another raises `TagExists`."""
+    key = TAG_PREFIX + check_label(name, "tag")
+    open_snapshot(backend, snapshot)
+    if not conditional.create(backend, key, _encode(name, snapshot)):
+        holds = read_ref(backend, key)
+        if holds != snapshot:
+            raise TagExists(
+                f"tag {name} already names snapshot {str(holds)[:12]} and never moves; choose another name"
+            )
+
+
+def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None) -> None:
+    """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
+
+    Raises `HeadMoved` otherwise, and `SnapshotNotFound` if the snapshot does not exist.
+    """
+    key = HEAD_PREFIX + check_label(name, "head")
+    open_snapshot(backend, snapshot)
+    body = _encode(name, snapshot)
+    if expect is None:
+        moved = conditional.create(backend, key, body)
+    else:
+        try:
+            before, token = backend.read_with_token(key)
+        except KeyMissing:
+            moved = False
+        else:
+            moved = unseal(before, key)["snapshot"] == expect and conditional.replace(
+                backend, key, body, before=before, token=token
+            )
+    if not moved:
+        now = read_ref(backend, key)
+        raise HeadMoved(
+            f"head {name} points to {now[:12] if now else 'nothing'}, not to "
+            f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
+        )
+
+
+def read_ref(backend: Backend, key: str) -> str | None:
+    """Return the snapshot id that a tag or head key names, None if there is no such name."""
+    try:
+        data = backend.read(key)
+    except KeyMissing:
+        return None
+    return str(unseal(data, key)["snapshot"])
+
+
+def list_refs(backend: Backend, prefix: str) -> dict[str, str]:
+    """Return all tags (`TAG_PREFIX`) or heads (`HEAD_PREFIX`) with their snapshot ids."""
+    keys = [item.key for item in backend.list(prefix)]
+    named = ((key.removeprefix(prefix), read_ref(backend, key)) for key in keys)
+    return {name: snapshot for name, snapshot in named if snapshot is not None}
+
+
+def resolve(backend: Backend, spec: str) -> str:
+    """Return the snapshot id that `spec` means.
+
+    `spec` is a full id, a unique prefix of one of at least 8 digits, a tag or a head; `tag:x` and `head:x`
+    say which. Raises `SnapshotNotFound`, or `InputError` if `spec` could mean different snapshots.
+    """
+    if is_digest(spec):
+        return spec
+    found = dict(_meanings(backend, spec))
+    if len(set(found.values())) > 1:
+        raise InputError(f"{spec!r} could be {' or '.join(sorted(found))}; write out which one is meant")
+    for snapshot in found.values():
+        return snapshot
+    raise SnapshotNotFound(
+        f"no snapshot, tag or head {spec!r} in {backend.url}; `cellar snapshot ls` shows those that exist"
+    )
+
+
+def _meanings(backend: Backend, spec: str) -> Iterator[tuple[str, str]]:
+    noun, colon, name = spec.partition(":")
+    if not colon:
+        noun, name = "", spec
+    for kind, prefix in (("tag", TAG_PREFIX), ("head", HEAD_PREFIX)):
+        if noun in ("", kind):
+            snapshot = read_ref(backend, prefix + check_label(name, kind if noun else "snapshot"))
+            if snapshot is not None:
+                yield f"{kind}:{name}", snapshot
+    if not noun and len(spec) >= _SHORTEST_PREFIX and _HEX.issuperset(spec):
+        for item in backend.list(SNAPSHOT_PREFIX + spec):
+            identity = item.key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json")
+            if is_digest(identity):
+                yield identity, identity
+
+
+def _encode(name: str, snapshot: str) -> bytes:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return seal({"id": uuid.uuid4().hex, "name": name, "snapshot": snapshot, "time": now})

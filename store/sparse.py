@@ -1,0 +1,136 @@
+"""A Parquet file of which only the needed row groups are fetched, each checked before it is used.
+
+A digest of the whole file would force a reader of one row to fetch all rows. So the snapshot's sealed head
+record keeps a digest for the footer and for every row group, and this module reads the file by them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from store.backend import Backend
+from store.errors import IntegrityError, KeyMissing
+from store.format import RESTORE, check_digest, sha256
+
+_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A run of bytes of a file with the digest that it must have."""
+
+    offset: int
+    length: int
+    digest: str
+
+    @classmethod
+    def of(cls, data: bytes, offset: int, length: int) -> Region:
+        """Describe a region of `data`."""
+        return cls(offset, length, sha256(data[offset : offset + length]))
+
+
+def regions_of(data: bytes) -> tuple[list[Region], Region]:
+    """Split a Parquet file into its row groups and its footer."""
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    groups = []
+    for number in range(metadata.num_row_groups):
+        columns = [metadata.row_group(number).column(position) for position in range(metadata.num_columns)]
+        start = min(
+            min(
+                offset
+                for offset in (column.dictionary_page_offset, column.data_page_offset)
+                if offset is not None
+            )
+            for column in columns
+        )
+        groups.append(Region.of(data, start, sum(column.total_compressed_size for column in columns)))
+    end = groups[-1].offset + groups[-1].length if groups else len(_MAGIC)
+    return groups, Region.of(data, end, len(data) - end)
+
+
+class SparseTable:
+    """The row groups of one stored Parquet file, fetched on demand. Not shared between threads."""
+
+    def __init__(self, backend: Backend, key: str, groups: Sequence[Region], footer: Region) -> None:
+        self._backend = backend
+        self._key = key
+        self._groups = groups
+        self._footer = footer
+        self._metadata: pq.FileMetaData | None = None
+
+    def read(self, numbers: Sequence[int]) -> pa.Table:
+        """Return the rows of the groups `numbers` (ascending); neighbouring groups share a request."""
+        if self._metadata is None:
+            footer = self._fetch(self._footer.offset, [self._footer])
+            self._metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+        chunks: list[tuple[int, bytes]] = []
+        for run in _neighbours([self._groups[number] for number in numbers]):
+            chunks.append((run[0].offset, self._fetch(run[0].offset, run)))
+        size = self._footer.offset + self._footer.length
+        source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
+        table: pa.Table = pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False).read_row_groups(
+            list(numbers)
+        )
+        return table
+
+    def _fetch(self, offset: int, regions: Sequence[Region]) -> bytes:
+        length = sum(region.length for region in regions)
+        try:
+            data = self._backend.read(self._key, offset=offset, length=length)
+        except KeyMissing as error:
+            raise IntegrityError(f"{self._key}, the rows of a snapshot, is missing; {RESTORE}") from error
+        for region in regions:
+            start = region.offset - offset
+            part = data[start : start + region.length]
+            check_digest(part, region.digest, self._key, holds="rows of a snapshot")
+        return data
+
+
+def _neighbours(regions: Sequence[Region]) -> list[list[Region]]:
+    runs: list[list[Region]] = []
+    for region in regions:
+        if runs and runs[-1][-1].offset + runs[-1][-1].length == region.offset:
+            runs[-1].append(region)
+        else:
+            runs.append([region])
+    return runs
+
+
+class _Islands(io.RawIOBase):
+    """A read-only file that consists of a few known runs of bytes; reading elsewhere is a bug."""
+
+    def __init__(self, chunks: Sequence[tuple[int, bytes]], size: int, key: str) -> None:
+        super().__init__()
+        self._chunks = chunks
+        self._size = size
+        self._key = key
+        self._position = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int | None = -1) -> Any:
+        length = self._size - self._position if size is None or size < 0 else size
+        for start, data in self._chunks:
+            if start <= self._position and self._position + length <= start + len(data):
+                begin = self._position - start
+                self._position += length
+                return data[begin : begin + length]
+        raise AssertionError(f"{self._key}: bytes {self._position}+{length} were not fetched")

@@ -1,0 +1,216 @@
+"""`Store`: the door to everything that is kept in one bucket or folder."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from store import conditional
+from store.backend import Backend, open_backend
+from store.build import Build
+from store.catalog import Catalog
+from store.element import Element, Ref
+from store.errors import ElementNotFound, KeyMissing, NotAStore, StoreExists, UnsupportedFormat
+from store.fetch import read_payload
+from store.format import (
+    FORMAT_KEY,
+    FORMAT_VERSION,
+    HEAD_PREFIX,
+    TAG_PREFIX,
+    canonical_json,
+    check_label,
+    seal,
+    sha256,
+    unseal,
+)
+from store.log import Commit, Log
+from store.pack import TARGET_BYTES
+from store.pin import pin
+from store.refs import list_refs, make_tag, move_head, read_ref, resolve
+from store.rows import Row
+from store.snapshot import Snapshot, open_snapshot
+from store.verify import Progress, VerifyReport, silent, verify
+
+
+class Store:
+    """A versioned store of elements. One instance may be used by several threads.
+
+    Open one with `Store.open`, `Store.create` or `Store.open_or_create`; all take a folder, `file:/path` or
+    `s3://bucket/prefix`.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        """Open the store on `backend`; raises `NotAStore` or `UnsupportedFormat`."""
+        self._backend = backend
+        origin = _read_format(backend)
+        self._log = Log(backend, origin)
+        self._catalog = Catalog(backend, self._log)
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open an existing store; raises `NotAStore` if there is none at `url`."""
+        return cls(open_backend(url))
+
+    @classmethod
+    def create(cls, url: str) -> Self:
+        """Create an empty store; raises `StoreExists` if there is one, `NotAStore` if other things are there."""
+        backend = open_backend(url)
+        if not create_format(backend):
+            raise StoreExists(f"{backend.url} already is a store; open it instead")
+        return cls(backend)
+
+    @classmethod
+    def open_or_create(cls, url: str) -> Self:
+        """Open the store at `url`, creating it first if nothing is there."""
+        backend = open_backend(url)
+        create_format(backend)
+        return cls(backend)
+
+    @property
+    def url(self) -> str:
+        """Where the store is; never holds credentials."""
+        return self._backend.url
+
+    @property
+    def backend(self) -> Backend:
+        """The storage underneath, for maintenance tools."""
+        return self._backend
+
+    def build(self, name: str, *, owner: str, target_bytes: int = TARGET_BYTES) -> Build:
+        """Open a build and take its lease; the same `name` finds the units that an earlier run finished.
+
+        `owner` says who builds (host, run); it is only recorded. `target_bytes` is the size at which a pack is
+        closed.
+        """
+        return Build(self._backend, self._log, self._catalog, name, owner=owner, target_bytes=target_bytes)
+
+    def publish(
+        self, elements: Iterable[Element], *, message: str, run: Mapping[str, Any] | None = None
+    ) -> list[Ref]:
+        """Publish a few elements in one commit and return their references in order.
+
+        Versions that are visible already are not written again, and nothing is committed if none is new.
+        """
+        given = list(elements)
+        catalog = self.catalog()
+        new = {element.version: element for element in given if element.version not in catalog}
+        if new:
+            name = f"publish-{sha256(canonical_json(sorted(new)))[:40]}"
+            build = self.build(name, owner=message)
+            receipt = build.receipts().get("publish")
+            if receipt is None:
+                with build.writer("publish") as writer:
+                    for element in new.values():
+                        writer.add(element)
+                    receipt = writer.finish()
+            build.commit([receipt], message=message, run=run)
+        return [element.ref for element in given]
+
+    def catalog(self) -> Catalog:
+        """Return the catalog, brought up to date: one request if nothing was committed since.
+
+        It is one object per store, so an earlier reference to it sees later refreshes too.
+        """
+        self._catalog.refresh()
+        return self._catalog
+
+    def read(self, what: Row | Ref) -> bytes:
+        """Return a payload by one ranged read, checked against its SHA-256.
+
+        Raises `ElementNotFound` if a reference is not visible and `IntegrityError` if the bytes are damaged.
+        """
+        return read_payload(self._backend, what if isinstance(what, Row) else self._locate(what))
+
+    def pin(self, refs: Iterable[Ref], *, message: str) -> Snapshot:
+        """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`."""
+        return pin(self._backend, self._log, self._catalog, refs, message=message)
+
+    def snapshot(self, spec: str) -> Snapshot:
+        """Open a snapshot by id, unique prefix of at least 8 digits, tag or head (`tag:x`, `head:x`)."""
+        return open_snapshot(self._backend, resolve(self._backend, spec))
+
+    def tag(self, name: str, snapshot_id: str) -> None:
+        """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""
+        make_tag(self._backend, name, snapshot_id)
+
+    def tags(self) -> dict[str, str]:
+        """Return all tags with their snapshot ids."""
+        return list_refs(self._backend, TAG_PREFIX)
+
+    def head(self, name: str) -> str | None:
+        """Return the snapshot id that a head points to, None if there is no such head."""
+        return read_ref(self._backend, HEAD_PREFIX + check_label(name, "head"))
+
+    def heads(self) -> dict[str, str]:
+        """Return all heads with their snapshot ids."""
+        return list_refs(self._backend, HEAD_PREFIX)
+
+    def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
+        """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""
+        move_head(self._backend, name, snapshot_id, expect=expect)
+
+    def log(self) -> Iterator[Commit]:
+        """Yield all commits, oldest first."""
+        self._log.refresh()
+        yield from self._log.commits()
+
+    def verify(self, *, full: bool = False, progress: Progress = silent) -> VerifyReport:
+        """Check the structure of the store, and every stored byte if `full`; see `store.verify`."""
+        return verify(self._backend, full=full, progress=progress)
+
+    def _locate(self, ref: Ref) -> Row:
+        row = self._catalog.get(ref.version) or self.catalog().get(ref.version)
+        if row is None or row.name != ref.name:
+            raise ElementNotFound(
+                f"{ref.name}@{ref.version[:12]} is not in {self.url}; check the reference or publish it first"
+            )
+        return row
+
+
+def create_format(backend: Backend) -> bool:
+    """Make an empty store on `backend`; False if it is one already, `NotAStore` if other things are there."""
+    if _exists(backend):
+        return False
+    if next(iter(backend.list("")), None) is not None and not _exists(backend):
+        raise NotAStore(
+            f"{backend.url} holds other files and no {FORMAT_KEY}; choose an empty place for a store"
+        )
+    record = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "features": [],
+        "format": FORMAT_VERSION,
+        "store": uuid.uuid4().hex,
+    }
+    return conditional.create(backend, FORMAT_KEY, seal(record))
+
+
+def _exists(backend: Backend) -> bool:
+    try:
+        backend.read(FORMAT_KEY)
+    except KeyMissing:
+        return False
+    return True
+
+
+def _read_format(backend: Backend) -> Commit:
+    """Check that this version can read the store and return its creation as commit 0."""
+    try:
+        data = backend.read(FORMAT_KEY)
+    except KeyMissing as error:
+        raise NotAStore(f"there is no store at {backend.url}; create one with `cellar init`") from error
+    record = unseal(data, FORMAT_KEY)
+    if record["format"] != FORMAT_VERSION or record["features"]:
+        raise UnsupportedFormat(
+            f"{backend.url} has format {record['format']} {record['features']}, this version reads format "
+            f"{FORMAT_VERSION}; use the version of cellar that wrote it"
+        )
+    return Commit(
+        sequence=0,
+        digest=sha256(data),
+        id=record["store"],
+        action="create",
+        message="create the store",
+        time=record["created"],
+    )
