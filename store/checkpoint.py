@@ -92,8 +92,8 @@ def write_checkpoint_if_due(backend: Backend, log: Log) -> None:
     if blocks <= len(merged):
         return
     try:
-        for block in range(len(merged), blocks):
-            merged.append(_merge(backend, commits[block * BLOCK : (block + 1) * BLOCK]))
+        todo = range(len(merged), blocks)
+        merged += [_merge(backend, commits[block * BLOCK : (block + 1) * BLOCK]) for block in todo]
         covered = blocks * BLOCK
         table = pa.table(
             {

@@ -7,24 +7,27 @@ the same conditional write again is always safe, because at most one of the copi
 
 from __future__ import annotations
 
-import random
+import secrets
 import time
 from collections.abc import Callable
 
 from store.backend import Backend
 from store.errors import (
     AnswerLost,
+    CellarError,
     CommitStateUnknown,
     Contended,
     KeyExists,
     KeyMissing,
     StorageUnavailable,
     TokenMismatch,
+    Unreachable,
 )
 
 _ATTEMPTS = 8
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
+_JITTER = secrets.SystemRandom()
 
 
 def create(backend: Backend, key: str, body: bytes) -> bool:
@@ -47,15 +50,16 @@ def _write(
     backend: Backend, key: str, body: bytes, attempt: Callable[[], None], *, before: bytes | None
 ) -> bool:
     may_have_landed = False
+    last: CellarError | None = None
     for number in range(_ATTEMPTS):
         if number:
             # Jitter only spreads retries in time; it takes no part in any result.
-            time.sleep(random.uniform(0.0, min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**number)))
+            time.sleep(_JITTER.uniform(0.0, min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**number)))
         try:
             attempt()
             return True
-        except Contended:
-            continue
+        except (Contended, Unreachable) as error:  # certainly not written
+            last = error
         except (KeyExists, TokenMismatch, KeyMissing):
             return _holds(backend, key, may_have_landed) == body
         except AnswerLost:
@@ -70,9 +74,9 @@ def _write(
             f"{backend.url} did not say whether {key} was written; wait until it answers and run the same "
             "command again, which finds out and writes nothing twice"
         )
-    raise StorageUnavailable(
-        f"{backend.url} kept refusing to write {key} as busy; run the same command again"
-    )
+    if isinstance(last, Unreachable):
+        raise last
+    raise StorageUnavailable(f"{backend.url} was too busy to write {key}; run the same command again")
 
 
 def _holds(backend: Backend, key: str, may_have_landed: bool) -> bytes | None:
@@ -84,6 +88,6 @@ def _holds(backend: Backend, key: str, may_have_landed: bool) -> bytes | None:
         if not may_have_landed:
             raise
         raise CommitStateUnknown(
-            f"{backend.url} stopped answering while {key} was written; wait until it answers and run the same "
-            "command again, which finds out and writes nothing twice"
+            f"{backend.url} stopped answering while {key} was written; wait until it answers and run the "
+            "same command again, which finds out and writes nothing twice"
         ) from error

@@ -72,7 +72,7 @@ def _range(backend: Backend, row: Row, offset: int, length: int) -> bytes:
 def _checked(row: Row, payload: bytes) -> bytes:
     if len(payload) != row.length or sha256(payload) != row.digest:
         raise IntegrityError(
-            f"{pack_key(row.pack)} is damaged: the payload of {row.name}@{row.version[:12]} fails its checksum; "
-            f"{RESTORE}"
+            f"{pack_key(row.pack)} is damaged: the payload of {row.name}@{row.version[:12]} fails its "
+            f"checksum; {RESTORE}"
         )
     return payload

@@ -179,7 +179,7 @@ class Log:
 
 
 def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
-    """Decode the entry that follows `previous`; raises `IntegrityError` if it is damaged or does not follow."""
+    """Decode the entry after `previous`; raises `IntegrityError` if it does not follow or is damaged."""
     key = log_key(previous.sequence + 1)
     record = unseal(entry, key)
     if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:

@@ -93,8 +93,8 @@ class Snapshot:
         count = self._kinds.get(kind, 0)
         if count != 1:
             raise ElementNotFound(
-                f"snapshot {self.id[:12]} holds {count} elements of kind {kind!r} where exactly one is needed; "
-                "name the one to use or pin another set"
+                f"snapshot {self.id[:12]} holds {count} elements of kind {kind!r} where exactly one is "
+                "needed; name the one to use or pin another set"
             )
         return self.rows(kind)[0]
 

@@ -69,9 +69,8 @@ class SparseTable:
         if self._metadata is None:
             footer = self._fetch(self._footer.offset, [self._footer])
             self._metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
-        chunks: list[tuple[int, bytes]] = []
-        for run in _neighbours([self._groups[number] for number in numbers]):
-            chunks.append((run[0].offset, self._fetch(run[0].offset, run)))
+        runs = _neighbours([self._groups[number] for number in numbers])
+        chunks = [(run[0].offset, self._fetch(run[0].offset, run)) for run in runs]
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
         table: pa.Table = pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False).read_row_groups(

@@ -55,7 +55,7 @@ class Store:
 
     @classmethod
     def create(cls, url: str) -> Self:
-        """Create an empty store; raises `StoreExists` if there is one, `NotAStore` if other things are there."""
+        """Create an empty store; raises `StoreExists` if it is one, `NotAStore` if the place is in use."""
         backend = open_backend(url)
         if not create_format(backend):
             raise StoreExists(f"{backend.url} already is a store; open it instead")
@@ -81,8 +81,8 @@ class Store:
     def build(self, name: str, *, owner: str, target_bytes: int = TARGET_BYTES) -> Build:
         """Open a build and take its lease; the same `name` finds the units that an earlier run finished.
 
-        `owner` says who builds (host, run); it is only recorded. `target_bytes` is the size at which a pack is
-        closed.
+        `owner` says who builds (host, run); it is only recorded. `target_bytes` is the size at which a pack
+        is closed.
         """
         return Build(self._backend, self._log, self._catalog, name, owner=owner, target_bytes=target_bytes)
 

@@ -49,7 +49,7 @@ class LocalBackend:
         self._sweep_lock = threading.Lock()
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        with self._translated("read", key), open(self._path(key), "rb") as file:
+        with self._translated("read", key), self._path(key).open("rb") as file:
             file.seek(offset)
             return file.read(-1 if length is None else length)
 
@@ -79,16 +79,17 @@ class LocalBackend:
 
     def put(self, key: str, body: Body) -> None:
         with self._translated("write", key), self._temporary(key, body) as (temporary, path):
-            os.replace(temporary, path)
+            temporary.replace(path)
             _flush_directory(path.parent)
 
     def create(self, key: str, body: Body) -> None:
         path = self._path(key)
-        if path.exists():  # spares writing a body that is bound to lose; `link` below decides races
-            raise KeyExists(f"{key} already exists in {self.url}")
+        with self._translated("look at", key):
+            if path.exists():  # spares writing a body that is bound to lose; the link below decides races
+                raise KeyExists(f"{key} already exists in {self.url}")
         with self._translated("write", key), self._temporary(key, body) as (temporary, path):
             try:
-                os.link(temporary, path)
+                path.hardlink_to(temporary)
             except FileExistsError as error:
                 raise KeyExists(f"{key} already exists in {self.url}") from error
             _flush_directory(path.parent)
@@ -112,24 +113,24 @@ class LocalBackend:
         return self.root.joinpath(*parts)
 
     @contextmanager
-    def _temporary(self, key: str, body: Body) -> Iterator[tuple[str, Path]]:
+    def _temporary(self, key: str, body: Body) -> Iterator[tuple[Path, Path]]:
         """Write `body` to a flushed temporary file on the same file system; it is gone afterwards."""
         path = self._path(key)
         folder = self.root / _TEMPORARY
         _make_directory(folder)
         _make_directory(path.parent)
         self._sweep(folder)
-        handle, temporary = tempfile.mkstemp(dir=folder)
+        handle, name = tempfile.mkstemp(dir=folder)
+        temporary = Path(name)
         try:
-            with open(handle, "wb") as file:
+            with os.fdopen(handle, "wb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
                 yield temporary, path
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
 
     def _sweep(self, folder: Path) -> None:
         """Remove, once per backend, temporary files that killed processes left behind."""
@@ -138,7 +139,7 @@ class LocalBackend:
                 return
             self._swept = True
         for path in folder.iterdir():
-            with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     path.unlink()
@@ -146,7 +147,7 @@ class LocalBackend:
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Hold the folder's lock; each entry opens its own description, so threads exclude each other too."""
-        with open(self.root / _LOCK, "ab") as file:
+        with (self.root / _LOCK).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -1,0 +1,163 @@
+"""An S3 bucket, or a prefix in one, as a backend, through boto3.
+
+Endpoint, region and credentials come from the usual AWS variables and profiles. Reads and content-addressed
+writes are repeated by botocore; conditional writes are sent once, because a repeated one answers 412 to its
+own success, and deciding what happened is the business of `store.conditional`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import boto3
+from botocore import exceptions as boto
+from botocore.config import Config
+
+from store.backend import Body, ObjectInfo
+from store.backend.s3_errors import endpoint_name, status_of, translate, translate_conditional
+from store.errors import ConfigurationError, KeyExists, KeyMissing, TokenMismatch, Unreachable
+
+_CONNECT_TIMEOUT_S = 5
+_READ_TIMEOUT_S = 30
+_ATTEMPTS = 4
+_CONNECTIONS = 32
+
+
+class S3Backend:
+    """Objects of `bucket` below `prefix`; usable from several threads, one instance per process."""
+
+    def __init__(self, bucket: str, prefix: str = "") -> None:
+        self.url = f"s3://{bucket}/{prefix}".rstrip("/")
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        try:
+            session = boto3.session.Session()
+            self._client = _client(session, attempts=_ATTEMPTS)
+            self._client_once = _client(session, attempts=1)
+        except (boto.BotoCoreError, ValueError) as error:
+            raise _misconfigured(error, self.url) from error
+        self._endpoint = endpoint_name(self._client.meta.endpoint_url)
+
+    def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        return self._get(key, offset, length)[0]
+
+    def read_with_token(self, key: str) -> tuple[bytes, str]:
+        return self._get(key, 0, None)
+
+    def info(self, key: str) -> ObjectInfo | None:
+        try:
+            with self._translated("look at", key):
+                answer = self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)
+        except KeyMissing:
+            return None
+        return ObjectInfo(key=key, size=answer["ContentLength"], modified=answer["LastModified"])
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        start = {"StartAfter": self._prefix + after} if after else {}
+        with self._translated("list", prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix + prefix, **start
+            )
+            for page in pages:
+                for item in page.get("Contents", ()):
+                    key = item["Key"].removeprefix(self._prefix)
+                    yield ObjectInfo(key=key, size=item["Size"], modified=item["LastModified"])
+
+    def put(self, key: str, body: Body) -> None:
+        with self._translated("write", key):
+            self._client.put_object(**self._write(key, body))
+
+    def create(self, key: str, body: Body) -> None:
+        self._conditional(
+            key, lambda: self._client_once.put_object(**self._write(key, body), IfNoneMatch="*"), "create"
+        )
+
+    def replace(self, key: str, body: Body, *, token: str) -> None:
+        self._conditional(
+            key, lambda: self._client_once.put_object(**self._write(key, body), IfMatch=token), "replace"
+        )
+
+    def delete(self, key: str) -> None:
+        with self._translated("delete", key):
+            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
+
+    def _get(self, key: str, offset: int, length: int | None) -> tuple[bytes, str]:
+        if length == 0:
+            return b"", ""  # S3 has no empty range
+        span = {} if not offset and length is None else {"Range": _span(offset, length)}
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._translated("read", key):
+                    answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key, **span)
+            except _BeyondEnd:
+                return b"", ""
+            try:
+                with self._translated("read", key):
+                    return answer["Body"].read(), answer["ETag"]
+            except Unreachable:  # botocore repeats requests, but not a body that broke off
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the loop returns or raises")
+
+    def _write(self, key: str, body: Body) -> dict[str, Any]:
+        checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        return {"Bucket": self._bucket, "Key": self._prefix + key, "Body": body, "ChecksumSHA256": checksum}
+
+    def _conditional(self, key: str, send: Callable[[], Any], intent: Literal["create", "replace"]) -> None:
+        try:
+            send()
+        except (boto.BotoCoreError, boto.ClientError) as error:
+            if isinstance(error, boto.ClientError) and status_of(error) == 412:
+                if intent == "create":
+                    raise KeyExists(f"{key} already exists in {self.url}") from error
+                raise TokenMismatch(f"{key} in {self.url} was changed by somebody else") from error
+            raise translate_conditional(error, key, self.url, self._endpoint) from error
+
+    @contextmanager
+    def _translated(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except (boto.BotoCoreError, boto.ClientError, OSError) as error:
+            if isinstance(error, boto.ClientError) and status_of(error) == 416:
+                raise _BeyondEnd from error
+            raise translate(error, verb, key, self.url, self._endpoint) from error
+
+
+class _BeyondEnd(Exception):
+    """A range starts behind the last byte (HTTP 416)."""
+
+
+def _span(offset: int, length: int | None) -> str:
+    return f"bytes={offset}-" if length is None else f"bytes={offset}-{offset + length - 1}"
+
+
+def _client(session: Any, *, attempts: int) -> Any:
+    """Make a client; servers other than AWS get path-style addresses, since few have a host per bucket."""
+    options: dict[str, Any] = {
+        "connect_timeout": _CONNECT_TIMEOUT_S,
+        "read_timeout": _READ_TIMEOUT_S,
+        "max_pool_connections": _CONNECTIONS,
+        "retries": {"mode": "standard", "total_max_attempts": attempts},
+        "request_checksum_calculation": "when_required",
+        "response_checksum_validation": "when_required",
+    }
+    client = session.client("s3", config=Config(**options))
+    host = urlsplit(client.meta.endpoint_url).hostname or ""
+    if host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
+        return client
+    return session.client("s3", config=Config(**options, s3={"addressing_style": "path"}))
+
+
+def _misconfigured(error: Exception, url: str) -> ConfigurationError:
+    if isinstance(error, boto.BotoCoreError):
+        translated = translate(error, "open", "the store", url, "the configured endpoint")
+        if isinstance(translated, ConfigurationError):
+            return translated
+    return ConfigurationError(
+        f"cannot open {url}: AWS_ENDPOINT_URL_S3 or another AWS setting is not valid; fix it"
+    )
