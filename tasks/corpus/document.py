@@ -41,8 +41,8 @@ def clean_name(raw: str) -> str:
     """Turn any identifier into a valid element name; "" when nothing usable is left.
 
     Letters, marks and digits of every script stay (NFC), and so do `. _ - /`; a run of anything else becomes
-    one dash. Path parts made of dots only are dropped, so a name can never climb out of its kind. Longer names
-    are cut and end in eight hex digits of the full name's digest.
+    one dash. Path parts made of dots only are dropped, so a name can never climb out of its kind. Longer
+    names are cut and end in eight hex digits of the full name's digest.
     """
     normal = unicodedata.normalize("NFC", raw)
     mapped = "".join(c if c in "._-/" or unicodedata.category(c)[0] in "LMN" else "-" for c in normal)
