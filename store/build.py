@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from store.backend import Backend
 from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
 from store.errors import InputError, IntegrityError, KeyMissing
-from store.fetch import fetch_all
+from store.fetch import fetch_all, sizes_of
 from store.format import (
     canonical_json,
     check_digest,
@@ -72,39 +72,24 @@ class Build:
         are logged and left out, so that the unit is done again.
         """
         keys = [item.key for item in self._backend.list(parts_prefix(self.name))]
-        found: dict[str, Receipt] = {}
-        present: dict[str, bool] = {}
+        parts: list[Receipt] = []
         for key, data in zip(keys, fetch_all(self._backend, keys), strict=True):
             try:
-                receipt, _ = self._decode(key, data)
+                parts.append(self._decode(key, data)[0])
             except IntegrityError as error:
                 _log.warning("a unit of build %s will be done again: %s", self.name, error)
-                continue
-            for digest, size in receipt.packs:
-                if digest not in present:
-                    present[digest] = self._has_pack(digest, size)
-            if not all(present[digest] for digest, _ in receipt.packs):
-                _log.warning(
-                    "unit %s of build %s lacks a pack and will be done again", receipt.unit, self.name
-                )
-            elif receipt.unit not in found:  # keys are sorted: every process picks the same of two parts
-                found[receipt.unit] = receipt
+        lacking = self._lacking_packs({digest: size for part in parts for digest, size in part.packs})
+        found: dict[str, Receipt] = {}
+        for part in sorted(parts, key=lambda part: part.part):
+            if any(digest in lacking for digest, _ in part.packs):
+                _log.warning("unit %s of build %s lacks a pack and will be done again", part.unit, self.name)
+            else:
+                found.setdefault(part.unit, part)  # every process picks the same of two parts
         return found
 
     def rows(self, receipt: Receipt) -> list[Row]:
         """Return the rows that a receipt stands for, in the order they were added."""
-        key = part_key(self.name, receipt.part)
-        try:
-            stored, rows = self._decode(key, self._backend.read(key))
-        except KeyMissing as error:
-            raise IntegrityError(
-                f"{key} of unit {receipt.unit!r} is missing; run the build again to redo that unit"
-            ) from error
-        if stored != receipt:
-            raise IntegrityError(
-                f"the receipt of unit {receipt.unit!r} does not match {key}; run the build again"
-            )
-        return rows
+        return self._read_parts([receipt])[0]
 
     def commit(
         self,
@@ -125,15 +110,12 @@ class Build:
         )
         rows: dict[str, Row] = {}
         sizes: dict[str, int] = {}
-        for receipt in chosen:
-            for row in self.rows(receipt):
+        for receipt, members in zip(chosen, self._read_parts(chosen), strict=True):
+            for row in members:
                 rows.setdefault(row.version, row)
             sizes.update(receipt.packs)
-        for digest, size in sizes.items():
-            if not self._has_pack(digest, size):
-                raise IntegrityError(
-                    f"{pack_key(digest)} is missing or cut short; run build {self.name} again"
-                )
+        for digest in self._lacking_packs(sizes):
+            raise IntegrityError(f"{pack_key(digest)} is missing or cut short; run build {self.name} again")
         identity = sha256(canonical_json(sorted({receipt.part for receipt in chosen})))
 
         def prepare() -> Draft | Commit:
@@ -172,9 +154,26 @@ class Build:
         newest = max((row.commit for row in visible.values()), default=0)
         return self._log.commits()[newest - 1] if newest else self._log.tip
 
-    def _has_pack(self, digest: str, size: int) -> bool:
-        info = self._backend.info(pack_key(digest))
-        return info is not None and info.size == size
+    def _lacking_packs(self, sizes: Mapping[str, int]) -> set[str]:
+        """Return those packs that are missing or have another size than in `sizes`."""
+        found = sizes_of(self._backend, [pack_key(digest) for digest in sizes])
+        return {digest for digest, size in zip(sizes, found, strict=True) if size != sizes[digest]}
+
+    def _read_parts(self, receipts: Sequence[Receipt]) -> list[list[Row]]:
+        keys = [part_key(self.name, receipt.part) for receipt in receipts]
+        try:
+            files = fetch_all(self._backend, keys)
+        except KeyMissing as error:
+            raise IntegrityError(f"a part of build {self.name} is missing; run the build again") from error
+        tables = []
+        for receipt, key, data in zip(receipts, keys, files, strict=True):
+            stored, rows = self._decode(key, data)
+            if stored != receipt:
+                raise IntegrityError(
+                    f"the receipt of unit {receipt.unit!r} is not that of {key}; build again"
+                )
+            tables.append(rows)
+        return tables
 
     def _decode(self, key: str, data: bytes) -> tuple[Receipt, list[Row]]:
         digest = key.rpartition("/")[2].removesuffix(".parquet")

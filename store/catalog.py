@@ -42,14 +42,15 @@ class Catalog:
         with self._lock:
             self._store_log.refresh()
             sources: list[tuple[str, int]] = []
-            if self._seen == 0:
-                checkpoint = self._store_log.checkpoint
-                sources += [(digest, 0) for digest in checkpoint.merged if digest]
-                self._seen = len(checkpoint.merged) * BLOCK
-            commits = self._store_log.commits()[self._seen :]
-            sources += [(digest, commit.sequence) for commit in commits for digest in commit.indexes]
+            seen = self._seen
+            if seen == 0:
+                merged = self._store_log.checkpoint.merged
+                sources += [(digest, 0) for digest in merged if digest]
+                seen = len(merged) * BLOCK
+            commits = self._store_log.commits()
+            sources += [(digest, commit.sequence) for commit in commits[seen:] for digest in commit.indexes]
             self._load(sources)
-            self._seen += len(commits)
+            self._seen = len(commits)
 
     def find(self, recipe: str) -> Row | None:
         """Return the first published version that the step with fingerprint `recipe` made, or None.

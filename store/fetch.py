@@ -26,6 +26,12 @@ def fetch_all(backend: Backend, keys: Sequence[str]) -> list[bytes]:
         return list(pool.map(backend.read, keys))
 
 
+def sizes_of(backend: Backend, keys: Sequence[str]) -> list[int | None]:
+    """Return the size of each object, None where it is absent, asking for several at a time."""
+    with ThreadPoolExecutor(_PARALLEL_READS) as pool:
+        return [info.size if info else None for info in pool.map(backend.info, keys)]
+
+
 def read_payload(backend: Backend, row: Row) -> bytes:
     """Read the payload of `row` in one ranged request; raises `IntegrityError` if it is not as published."""
     return _checked(row, _range(backend, row, row.offset, row.length))

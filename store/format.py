@@ -48,7 +48,9 @@ def canonical_json(value: object) -> bytes:
     because each of those would make equal records differ or different records equal.
     """
     _check_json(value, "$")
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

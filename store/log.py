@@ -189,4 +189,9 @@ def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
             f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"
         )
     record["indexes"] = tuple(record["indexes"])
-    return Commit(digest=sha256(entry), **record)
+    try:
+        return Commit(digest=sha256(entry), **record)
+    except TypeError as error:
+        raise UnsupportedFormat(
+            f"{key} has fields that this version does not know; upgrade cellar"
+        ) from error

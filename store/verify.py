@@ -7,11 +7,12 @@ Everything is read from the storage itself, past any cache, and a finding never 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from store.backend import Backend
-from store.checkpoint import BLOCK, decode_checkpoint
+from store.checkpoint import decode_checkpoint
 from store.errors import IntegrityError, KeyMissing
 from store.format import (
     BUILD_PREFIX,
@@ -21,6 +22,7 @@ from store.format import (
     INDEX_PREFIX,
     LOG_PREFIX,
     PACK_PREFIX,
+    RESTORE,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
     check_digest,
@@ -29,7 +31,6 @@ from store.format import (
     pack_key,
     sha256,
     snapshot_key,
-    snapshot_rows_key,
     unseal,
 )
 from store.report import Finding, VerifyReport
@@ -41,7 +42,7 @@ __all__ = ["Finding", "Progress", "VerifyReport", "silent", "verify"]
 
 
 class Progress(Protocol):
-    """Called now and then with the number of objects checked and to check, and running figures."""
+    """Called after every object with the number checked and to check, and running figures."""
 
     def __call__(self, done: int, total: int, **figures: float) -> None: ...
 
@@ -55,229 +56,234 @@ def verify(backend: Backend, *, full: bool, progress: Progress = silent) -> Veri
 
     Raises `StorageUnavailable` if the storage stops answering; damage is reported, never raised.
     """
-    run = _Verification(backend, full=full, progress=progress)
-    for prefix in (
-        INDEX_PREFIX,
-        SNAPSHOT_PREFIX,
-        LOG_PREFIX,
-        BUILD_PREFIX,
-        TAG_PREFIX,
-        HEAD_PREFIX,
-        PACK_PREFIX,
-    ):
-        run.check(prefix)
-    return run.report()
+    return _Verification(backend, full=full, progress=progress).run()
 
 
 class _Verification:
-    """State of one verification; the checks run in an order in which later ones know what is touched."""
+    """One verification. What a finding touches is worked out at the end, when all rows are known."""
 
     def __init__(self, backend: Backend, *, full: bool, progress: Progress) -> None:
         self._backend = backend
         self._full = full
         self._progress = progress
         self._sizes = {item.key: item.size for item in backend.list("")}
-        self._findings: list[Finding] = []
+        self._found: list[tuple[str, str, Callable[[], Iterable[Row]]]] = []
         self._done = 0
         self._read = 0
-        self._rows: dict[str, Row] = {}
+        self._indexes: dict[str, list[Row]] = {}
+        self._commit_of: dict[str, int] = {}
+        self._visible: dict[str, Row] = {}
         self._pack_sizes: dict[str, int] = {}
-        self._holders: dict[str, set[str]] = defaultdict(set)
-        self._snapshots: set[str] = set()
+        self._pinned: dict[str, list[Row]] = {}
         self._entries: dict[int, bytes] = {}
-        self._named_indexes: dict[str, int] = {}
-        self._origin = ""
-        self._checked(FORMAT_KEY, self._check_format)
+        self._named_indexes: set[str] = set()
 
-    def check(self, prefix: str) -> None:
-        """Check every object under `prefix`."""
-        keys = [key for key in self._sizes if key.startswith(prefix)]
-        if prefix == INDEX_PREFIX:
-            for key in keys:
-                self._checked(key, self._check_index)
-        elif prefix == SNAPSHOT_PREFIX:
-            for key in keys:
-                self._checked(
-                    key, self._check_snapshot if key.endswith(".json") else self._check_snapshot_rows
-                )
-        elif prefix == LOG_PREFIX:
-            checkpoints = [key for key in keys if key.startswith(CHECKPOINT_PREFIX)]
-            self._check_log([key for key in keys if key not in set(checkpoints)])
-            for key in checkpoints:
-                self._checked(key, self._check_checkpoint)
-        elif prefix == BUILD_PREFIX:
-            for key in keys:
-                self._checked(key, self._check_lease if key.endswith("/lease.json") else self._check_part)
-        elif prefix == PACK_PREFIX:
-            self._check_packs(keys)
-        else:
-            for key in keys:
-                self._checked(key, self._check_ref)
-
-    def report(self) -> VerifyReport:
-        """Return the result."""
+    def run(self) -> VerifyReport:
+        """Check every object; later checks build on what earlier ones read."""
+        self._check_each(INDEX_PREFIX, self._check_index)
+        self._check_log()
+        self._check_each(CHECKPOINT_PREFIX, self._check_checkpoint)
+        for digest in sorted(self._named_indexes & self._indexes.keys()):
+            for row in self._indexes[digest]:
+                self._visible.setdefault(row.version, row)
+        self._check_each(SNAPSHOT_PREFIX, self._check_snapshot_rows, suffix=".parquet")
+        self._check_each(SNAPSHOT_PREFIX, self._check_snapshot, suffix=".json")
+        self._check_each(TAG_PREFIX, self._check_ref)
+        self._check_each(HEAD_PREFIX, self._check_ref)
+        self._check_each(BUILD_PREFIX, self._check_lease, suffix=".json")
+        self._check_each(BUILD_PREFIX, self._check_part, suffix=".parquet")
+        unreferenced = self._check_packs()
         return VerifyReport(
             full=self._full,
             objects=len(self._sizes),
             bytes_read=self._read,
             commits=len(self._entries),
-            elements=len(self._rows),
-            snapshots=len(self._snapshots),
-            unreferenced_packs=sum(key.startswith(PACK_PREFIX) for key in self._sizes)
-            - len(self._present_packs()),
-            findings=tuple(self._findings),
+            elements=len(self._visible),
+            snapshots=sum(self._is_snapshot(key) for key in self._sizes),
+            unreferenced_packs=unreferenced,
+            findings=tuple(self._findings()),
         )
 
-    def _checked(self, key: str, check: Any) -> None:
-        """Run one check; what it raises about the content becomes a finding."""
-        try:
-            check(key)
-        except IntegrityError as error:
-            self._add(key, str(error))
-        except KeyMissing:
-            self._add(key, f"{key} is missing")
-        self._tick()
+    def _check_each(self, prefix: str, check: Callable[[str], None], *, suffix: str = "") -> None:
+        """Run a check over the objects under a prefix; what it raises about the content becomes a finding."""
+        for key in [key for key in self._sizes if key.startswith(prefix) and key.endswith(suffix)]:
+            try:
+                check(key)
+            except (IntegrityError, KeyMissing) as error:
+                self._add(key, str(error), partial(self._rows_behind, key))
+            self._tick()
 
     def _tick(self) -> None:
         self._done += 1
-        self._progress(self._done, len(self._sizes), findings=len(self._findings), bytes_read=self._read)
+        self._progress(self._done, len(self._sizes), findings=len(self._found), bytes_read=self._read)
 
-    def _add(self, key: str, problem: str, rows: Iterable[Row] = ()) -> None:
-        touched = list(rows)
-        snapshots = {holder for row in touched for holder in self._holders.get(row.version, ())}
-        if key.startswith(SNAPSHOT_PREFIX) and key.endswith(".json"):
-            snapshots.add(key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json"))
-        elements = tuple(sorted({str(row.ref) for row in touched}))
-        self._findings.append(Finding(key, problem, elements, tuple(sorted(snapshots))))
+    def _add(self, key: str, problem: str, touched: Callable[[], Iterable[Row]] = tuple) -> None:
+        self._found.append((key, problem, touched))
 
     def _get(self, key: str) -> bytes:
         data = self._backend.read(key)
         self._read += len(data)
         return data
 
-    def _check_format(self, key: str) -> None:
-        data = self._get(key)
-        unseal(data, key)
-        self._origin = sha256(data)
+    def _table(self, key: str, *, holds: str) -> tuple[list[Row], dict[str, Any]]:
+        digest = key.rpartition("/")[2].removesuffix(".parquet")
+        table, metadata = decode_table(check_digest(self._get(key), digest, key, holds=holds), key)
+        return rows_of(table), metadata
 
     def _check_index(self, key: str) -> None:
-        digest = key.removeprefix(INDEX_PREFIX).removesuffix(".parquet")
-        table, metadata = decode_table(
-            check_digest(self._get(key), digest, key, holds="index of a commit"), key
-        )
+        rows, metadata = self._table(key, holds="index of a commit")
         self._pack_sizes.update(metadata["packs"])
-        for row in rows_of(table):
-            self._check_row(key, row)
-            known = self._rows.get(row.version)
-            if known is None or not known.commit:
-                self._rows[row.version] = row
+        self._indexes[key.removeprefix(INDEX_PREFIX).removesuffix(".parquet")] = rows
+        self._commit_of.update((row.version, row.commit) for row in rows if row.commit)
+        self._check_rows(key, rows)
 
-    def _check_row(self, key: str, row: Row) -> None:
-        if not row.is_authentic():
+    def _check_rows(self, key: str, rows: list[Row]) -> None:
+        wrong = [row for row in rows if not row.is_authentic()]
+        if wrong:
             self._add(
-                key, f"{key} describes {row.name}@{row.version[:12]} in a way that its version denies", [row]
+                key, f"{key} describes {wrong[0].name} in a way that its version denies", partial(list, wrong)
             )
 
-    def _check_snapshot(self, key: str) -> None:
-        identity = key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json")
-        self._snapshots.add(identity)
-        record = unseal(self._get(key), key)
-        rows_key = snapshot_rows_key(record["rows"])
+    def _check_log(self) -> None:
+        keys = [key for key in self._sizes if key.startswith(LOG_PREFIX) and key.endswith(".json")]
+        previous: str | None = None
         try:
-            data = check_digest(self._get(rows_key), record["rows"], rows_key, holds="rows of a snapshot")
+            data = self._get(FORMAT_KEY)
+            unseal(data, FORMAT_KEY)
+            previous = sha256(data)
         except (IntegrityError, KeyMissing) as error:
-            self._add(key, f"the rows of snapshot {identity[:12]} cannot be read: {error}")
-            return
-        rows = rows_of(decode_table(data, rows_key)[0])
-        for row in rows:
-            self._holders[row.version].add(identity)
-            self._check_row(rows_key, row)
-            if row.version not in self._rows:
-                self._add(key, f"snapshot {identity[:12]} holds {row.name}, which no index names", [row])
-                self._rows[row.version] = row
-        if identity != record["id"] or identity != snapshot_id((row.name, row.version) for row in rows):
-            self._add(key, f"the rows of snapshot {identity[:12]} do not make its id", rows)
-
-    def _check_snapshot_rows(self, key: str) -> None:
-        digest = key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".parquet")
-        check_digest(self._get(key), digest, key, holds="rows of a snapshot")
-
-    def _check_log(self, keys: list[str]) -> None:
-        numbers = {int(key.removeprefix(LOG_PREFIX).removesuffix(".json")): key for key in keys}
-        previous: str | None = self._origin
-        for number in range(1, max(numbers, default=0) + 1):
-            key = log_key(number)
+            self._add(FORMAT_KEY, str(error))
+        for number, key in enumerate(sorted(keys), start=1):
             try:
+                if key != log_key(number):
+                    self._add(log_key(number), f"{log_key(number)} is missing: {key} follows; {RESTORE}")
+                    return
                 data = self._get(key)
                 record = unseal(data, key)
                 if record["sequence"] != number or (previous is not None and record["previous"] != previous):
-                    raise IntegrityError(f"{key} does not follow the entry before it")
+                    raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
                 self._entries[number] = data
                 previous = sha256(data)
-                self._check_entry(key, number, record)
-            except (IntegrityError, KeyMissing) as error:
+                self._check_entry(number, record)
+            except IntegrityError as error:
                 previous = None  # what the next entry names can no longer be compared
-                self._add(key, str(error), [row for row in self._rows.values() if row.commit == number])
+                self._add(key, str(error), partial(self._rows_of_commit, number))
             self._tick()
 
-    def _check_entry(self, key: str, number: int, record: dict[str, Any]) -> None:
+    def _check_entry(self, number: int, record: dict[str, Any]) -> None:
         for digest in record["indexes"]:
-            self._named_indexes[digest] = number
-            if index_key(digest) not in self._sizes:
-                touched = [row for row in self._rows.values() if row.commit == number]
-                self._add(index_key(digest), f"the index of commit {number} is missing", touched)
-        if record["snapshot"] and snapshot_key(record["snapshot"]) not in self._sizes:
-            self._add(
-                snapshot_key(record["snapshot"]), f"the snapshot that commit {number} pinned is missing"
+            self._named_indexes.add(digest)
+            self._commit_of.update((row.version, number) for row in self._indexes.get(digest, ()))
+            self._check_exists(
+                index_key(digest), f"the index of commit {number}", partial(self._rows_of_commit, number)
             )
+        if record["snapshot"]:
+            self._check_exists(snapshot_key(record["snapshot"]), f"the snapshot that commit {number} pinned")
+
+    def _check_exists(self, key: str, what: str, touched: Callable[[], Iterable[Row]] = tuple) -> None:
+        if key not in self._sizes:
+            self._add(key, f"{key}, {what}, is missing; {RESTORE}", touched)
 
     def _check_checkpoint(self, key: str) -> None:
         checkpoint = decode_checkpoint(self._get(key), key)
-        known = [self._entries.get(number) for number in range(1, checkpoint.sequence + 1)]
-        if any(mine not in (None, theirs) for mine, theirs in zip(known, checkpoint.entries, strict=True)):
-            self._add(key, f"{key} differs from the log; delete it and let the next commit write it again")
-        for block, digest in enumerate(checkpoint.merged):
-            if digest and index_key(digest) not in self._sizes:
-                self._add(
-                    index_key(digest), f"the merged index of commits up to {(block + 1) * BLOCK} is missing"
-                )
+        for number, entry in enumerate(checkpoint.entries, start=1):
+            if self._entries.get(number, entry) != entry:
+                self._add(key, f"{key} differs from the log at commit {number}; delete that object")
+                break
+        for digest in filter(None, checkpoint.merged):
+            self._named_indexes.add(digest)
+            self._check_exists(index_key(digest), f"an index that {key} names")
+
+    def _check_snapshot_rows(self, key: str) -> None:
+        rows, _ = self._table(key, holds="rows of a snapshot")
+        self._pinned[key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".parquet")] = rows
+        for row in rows:
+            self._commit_of.setdefault(row.version, row.commit)
+        self._check_rows(key, rows)
+
+    def _check_snapshot(self, key: str) -> None:
+        identity = key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json")
+        record = unseal(self._get(key), key)
+        rows = self._pinned.get(record["rows"])
+        if rows is None:
+            raise IntegrityError(f"the rows of snapshot {identity[:12]} are missing or damaged; {RESTORE}")
+        self._pinned[identity] = rows
+        if not identity == record["id"] == snapshot_id((row.name, row.version) for row in rows):
+            self._add(
+                key,
+                f"the rows of snapshot {identity[:12]} do not make its id; {RESTORE}",
+                partial(list, rows),
+            )
+        unknown = [row for row in rows if row.version not in self._visible]
+        if unknown:
+            what = f"snapshot {identity[:12]} holds {unknown[0].name}, which no commit published"
+            self._add(key, f"{what}; {RESTORE}", partial(list, unknown))
+
+    def _check_ref(self, key: str) -> None:
+        snapshot = unseal(self._get(key), key)["snapshot"]
+        self._check_exists(snapshot_key(snapshot), f"the snapshot that {key} names")
 
     def _check_lease(self, key: str) -> None:
         unseal(self._get(key), key)
 
     def _check_part(self, key: str) -> None:
-        digest = key.rpartition("/")[2].removesuffix(".parquet")
-        decode_table(check_digest(self._get(key), digest, key, holds="part of a build"), key)
+        self._table(key, holds="part of a build")
 
-    def _check_ref(self, key: str) -> None:
-        snapshot = unseal(self._get(key), key)["snapshot"]
-        if snapshot not in self._snapshots:
-            self._add(key, f"{key} names snapshot {snapshot[:12]}, which is missing")
-
-    def _present_packs(self) -> set[str]:
-        return {key for key in map(pack_key, {row.pack for row in self._rows.values()}) if key in self._sizes}
-
-    def _check_packs(self, keys: list[str]) -> None:
+    def _check_packs(self) -> int:
+        """Check the packs of all visible rows and, if `full`, the bytes of all packs; count the others."""
         members: dict[str, list[Row]] = defaultdict(list)
-        for row in self._rows.values():
+        for row in self._visible.values():
             members[row.pack].append(row)
         for digest, rows in members.items():
-            key = pack_key(digest)
-            size = self._sizes.get(key)
-            if size is None:
-                self._add(key, f"{key} is missing", rows)
-            elif size != self._pack_sizes.get(digest, size):
-                self._add(key, f"{key} has {size} bytes instead of {self._pack_sizes[digest]}", rows)
-        for key in keys:
+            key, size = pack_key(digest), self._pack_sizes.get(digest)
+            self._check_exists(key, f"which holds {len(rows)} elements", partial(list, rows))
+            if key in self._sizes and size is not None and self._sizes[key] != size:
+                problem = f"{key} has {self._sizes[key]} bytes instead of {size}; {RESTORE}"
+                self._add(key, problem, partial(list, rows))
+        unreferenced = 0
+        for key in [key for key in self._sizes if key.startswith(PACK_PREFIX)]:
+            digest = key.rpartition("/")[2]
+            unreferenced += digest not in members
             if self._full:
-                digest = key.rpartition("/")[2]
-                self._read += self._sizes[key]
-                if not pack_is_intact(self._backend, digest, self._sizes[key]):
-                    rows = damaged_rows(self._backend, members[digest])
-                    what = (
-                        f"{len(rows)} of {len(members[digest])} payloads"
-                        if rows
-                        else "no payload, but its framing"
-                    )
-                    self._add(key, f"{key} is damaged: {what}", rows)
+                self._check_pack(key, digest, members[digest])
             self._tick()
+        return unreferenced
+
+    def _check_pack(self, key: str, digest: str, rows: list[Row]) -> None:
+        self._read += self._sizes[key]
+        if not pack_is_intact(self._backend, digest, self._sizes[key]):
+            damaged = damaged_rows(self._backend, rows)
+            what = f"{len(damaged)} of {len(rows)} payloads" if damaged else "its framing, but no payload"
+            self._add(key, f"{key} is damaged: {what}; {RESTORE}", partial(list, damaged))
+
+    def _rows_of_commit(self, number: int) -> list[Row]:
+        """Return the rows that commit `number` made visible, as far as any intact file still tells."""
+        known = {
+            row.version: row for rows in [*self._indexes.values(), *self._pinned.values()] for row in rows
+        }
+        rows = [row for version, row in known.items() if self._commit_of.get(version) == number]
+        return rows or [row for version, row in known.items() if not self._commit_of.get(version)]
+
+    def _rows_behind(self, key: str) -> list[Row]:
+        """Return the rows that an unreadable index held: those pinned that no intact index has."""
+        if not key.startswith(INDEX_PREFIX):
+            return []
+        pinned = {row.version: row for rows in self._pinned.values() for row in rows}
+        return [row for version, row in pinned.items() if version not in self._visible]
+
+    def _is_snapshot(self, key: str) -> bool:
+        return key.startswith(SNAPSHOT_PREFIX) and key.endswith(".json")
+
+    def _findings(self) -> Iterable[Finding]:
+        holders: dict[str, set[str]] = defaultdict(set)
+        for identity, rows in self._pinned.items():
+            if snapshot_key(identity) in self._sizes:
+                for row in rows:
+                    holders[row.version].add(identity)
+        for key, problem, touched in self._found:
+            rows = list(touched())
+            snapshots = {holder for row in rows for holder in holders[row.version]}
+            if self._is_snapshot(key):
+                snapshots.add(key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json"))
+            elements = tuple(sorted({str(row.ref) for row in rows}))
+            yield Finding(key, problem, elements, tuple(sorted(snapshots)))

@@ -72,7 +72,7 @@ def translate(error: Exception, verb: str, key: str, url: str, endpoint: str) ->
     where = f"{verb} {key or 'objects'} in {url}"
     if isinstance(error, _NO_CREDENTIALS):
         return CredentialsError(
-            f"cannot {where}: no usable AWS credentials were found ({type(error).__name__}); set AWS_PROFILE, "
+            f"cannot {where}: no usable AWS credentials found ({type(error).__name__}); set AWS_PROFILE, "
             "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
     if isinstance(error, boto.ClientError):
