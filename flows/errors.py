@@ -13,3 +13,11 @@ class PinError(InputError):
 
 class SettingsError(ConfigurationError):
     """A `CELLAR_*` setting has a value that cannot be used."""
+
+
+class ParamsError(InputError):
+    """A parameter is unknown or has a value that does not fit."""
+
+
+class UsageError(InputError):
+    """A command line asks for something that does not fit together."""

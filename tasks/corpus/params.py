@@ -25,9 +25,9 @@ _READER_FIELDS = frozenset().union(*_FIELDS_OF.values())
 class CorpusParams(BaseModel):
     """One corpus: where its documents come from and how they are spread over shards."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    name: str = Field("docs", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    name: str = Field(default="docs", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     """Names the elements: corpus/<name>/shard-NN."""
     reader: Reader = "installed"
     """installed documentation, a folder of text files, JSONL, Parquet, or one long text."""
@@ -66,13 +66,13 @@ class CorpusParams(BaseModel):
     """text: a line that matches starts a new document, e.g. `^Chapter \\d+`; None keeps the text whole."""
     split_kind: Literal["regex", "literal"] = "regex"
     """text: `regex` is searched in each line; `literal` must stand at the line's start."""
-    min_characters: int | None = Field(None, ge=1)
+    min_characters: int | None = Field(default=None, ge=1)
     """Shorter documents are left out; None means 800 for installed documentation, 1 for everything else."""
-    max_characters: int = Field(100_000, ge=1)
+    max_characters: int = Field(default=100_000, ge=1)
     """Longer documents are reported and left out: a memory worker holds one document at a time."""
-    limit: int | None = Field(None, ge=1)
+    limit: int | None = Field(default=None, ge=1)
     """Stop after this many accepted documents; None reads everything."""
-    shards: int = Field(16, ge=2, le=256, multiple_of=2)
+    shards: int = Field(default=16, ge=2, le=256, multiple_of=2)
     """Odd shards feed memory workers, even ones tokenizer, codec and core; large corpora want more shards."""
 
     @field_validator("split_on")
@@ -120,13 +120,13 @@ class CorpusParams(BaseModel):
 class TokenizerParams(BaseModel):
     """A byte-level BPE tokenizer, trained on the even shards or taken from a given file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    name: str = Field("bpe", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    name: str = Field(default="bpe", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     """Names the element: tokenizer/<name>."""
-    vocab_size: int = Field(4096, ge=258)
+    vocab_size: int = Field(default=4096, ge=258)
     """Ids in all, with <pad> = 0, <eos> = 1 and the 256 bytes; at most 65,536, the codes of sixteen bits."""
-    min_frequency: int = Field(2, ge=1)
+    min_frequency: int = Field(default=2, ge=1)
     """A pair must occur this often to become a token."""
     file: Path | None = None
     """Take this tokenizer.json (byte-level BPE) instead of training one; vocab_size is then the file's."""

@@ -1,0 +1,92 @@
+"""The command `cellar` itself: its commands, the options that all of them take, and how it ends."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from flows.cli import corpus, refs, snapshot, store
+from flows.cli.outcome import run
+from flows.cli.session import Session
+
+_EPILOGUE = (
+    "Exit codes: 0 done, 1 a bug, 2 bad input, 3 configuration, 4 not found, 5 damaged or missing data, "
+    "6 storage unavailable, 7 conflict, 8 quality below a threshold, 130 interrupted."
+)
+
+app = App(
+    name="cellar",
+    help="A versioned store for language-model memories and skills, and the flows that fill and evaluate it.",
+    help_epilogue=_EPILOGUE,
+    version_flags=["--version"],
+    version=lambda: _version(),
+    print_error=False,
+    exit_on_error=False,
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+    help_format="plaintext",
+)
+app.command(store.init)
+app.command(corpus.app)
+app.command(snapshot.app)
+app.command(refs.tag)
+app.command(store.log)
+app.command(store.verify)
+
+_EVERYWHERE = Group("Options of every command", sort_key=9)
+app.meta.group_parameters = _EVERYWHERE
+app.meta.suppress_keyboard_interrupt = False
+
+
+@app.meta.default
+def _launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    store: str | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    quiet: Annotated[bool, Parameter(negative="")] = False,
+    debug: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Run one command.
+
+    Parameters
+    ----------
+    store
+        A folder, file:/path or s3://bucket/prefix; otherwise CELLAR_STORE or file:build/store.
+    json
+        Print the result as JSON, for machines.
+    quiet
+        Show no progress.
+    debug
+        Show the traceback of an error.
+    """
+    command, bound, injected = app.parse_args(tokens)
+    session = Session(store_url=store, as_json=json, quiet=quiet, debug=debug)
+    extra = {"session": session} if "session" in injected else {}
+    command(*bound.args, **bound.kwargs, **extra)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; `arguments` default to the process's own."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return run(lambda: _parse(given), given)
+
+
+def _parse(arguments: list[str]) -> None:
+    try:
+        app.meta(arguments)
+    except CycloptsError as error:
+        from flows.errors import UsageError
+
+        chain = error.command_chain or ()
+        help_command = " ".join(["cellar", *chain, "--help"])
+        raise UsageError(f"{' '.join(str(error).split()).rstrip('.')}; see `{help_command}`") from error
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("cellar-lm")
+    except PackageNotFoundError:
+        return f"unknown (running from {Path(__file__).parents[2]})"

@@ -1,0 +1,84 @@
+"""What every command needs: the chosen store, how to print a result, and where progress goes."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flows.settings import Settings
+    from store import Store
+    from tasks.progress import Progress
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of the command line, with the options that every command takes."""
+
+    store_url: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+    @cached_property
+    def settings(self) -> "Settings":
+        """Settings from the environment with this run's options on top."""
+        from flows.settings import load_settings
+
+        return load_settings(store=self.store_url, quiet=self.quiet or None)
+
+    def open_store(self) -> "Store":
+        """The existing store; an error says how to make one."""
+        from store import Store
+        from store.errors import NotAStore
+
+        try:
+            return Store.open(self.settings.store)
+        except NotAStore as error:
+            raise NotAStore(f"{error}; `cellar init` makes an empty one, or give --store") from error
+
+    def open_or_create_store(self) -> "Store":
+        """The store, made where there is none: for commands that fill it."""
+        from store import Store
+
+        return Store.open_or_create(self.settings.store)
+
+    def emit(self, result: object, lines: Iterable[str]) -> None:
+        """Print a result: as JSON for machines, or as the given lines for people."""
+        if self.as_json:
+            print(json.dumps(result, indent=1, ensure_ascii=False))
+        else:
+            for line in lines:
+                print(line)
+
+    @contextmanager
+    def progress(self, title: str, unit: str) -> Iterator["Progress"]:
+        """A progress callback that draws on stderr from the third second on; see `flows.cli.bars`."""
+        from flows.cli.bars import Bar
+
+        if self.settings.quiet:
+            from tasks.progress import silent
+
+            yield silent
+            return
+        with Bar(title, unit, sys.stderr) as bar:
+            yield bar
+
+
+def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Rows as aligned lines, numbers to the right; nothing is cut, so that ids can be copied."""
+    if not rows:
+        return []
+    cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    right = [all(isinstance(row[i], int) for row in rows) for i in range(len(widths))]
+    return [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in cells
+    ]

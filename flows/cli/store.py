@@ -1,0 +1,77 @@
+"""Commands on a whole store: make one, read its log, verify it."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from flows.cli.session import Session, columns
+
+Injected = Annotated[Session, Parameter(parse=False)]
+Flag = Parameter(negative="")
+
+
+def init(*, session: Injected) -> None:
+    """Make an empty store; one that is already there stays as it is."""
+    from store import Store
+    from store.errors import StoreExists
+
+    try:
+        store, made = Store.create(session.settings.store), True
+    except StoreExists:
+        store, made = Store.open(session.settings.store), False
+    verb = "made an empty store at" if made else "there is a store already at"
+    session.emit({"store": store.url, "created": made}, [f"{verb} {store.url}"])
+
+
+def log(limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20, *, session: Injected) -> None:
+    """List commits, newest first.
+
+    Parameters
+    ----------
+    limit
+        Show this many; 0 shows all.
+    """
+    commits = list(session.open_store().log())[::-1]
+    shown = commits[:limit] if limit > 0 else commits
+    rows = [
+        (commit.sequence, commit.time, commit.action, commit.elements, commit.message) for commit in shown
+    ]
+    lines = (
+        columns([("commit", "time", "action", "elements", "message"), *rows]) if rows else ["no commit yet"]
+    )
+    if len(shown) < len(commits):
+        lines.append(f"... {len(commits) - len(shown):,} more; --limit 0 shows all")
+    session.emit([_commit(commit) for commit in shown], lines)
+
+
+def _commit(commit: Any) -> dict[str, Any]:
+    fields = ("sequence", "id", "action", "message", "time", "build", "elements", "bytes", "snapshot", "run")
+    return {field: getattr(commit, field) for field in fields}
+
+
+def verify(full: Annotated[bool, Flag] = False, *, session: Injected) -> None:
+    """Check that everything the log names is there and intact; exit code 5 where it is not.
+
+    Parameters
+    ----------
+    full
+        Read and check every stored byte, not only the structure and sizes.
+    """
+    from store.errors import IntegrityError
+
+    store = session.open_store()
+    with session.progress("verify", "objects") as progress:
+        report = store.verify(full=full, progress=progress)
+    checked = f"{report.objects:,} objects, {report.commits:,} commits, {report.elements:,} elements"
+    depth = (
+        f"every byte ({report.bytes_read:,} read)" if full else "structure and sizes; --full reads every byte"
+    )
+    session.emit(
+        report.to_dict(),
+        [f"{store.url}: {checked}; {depth}", *(f"{f.key}: {f.problem}" for f in report.findings)],
+    )
+    if not report.ok:
+        raise IntegrityError(
+            f"{len(report.findings)} damaged or missing objects in {store.url}; "
+            "restore them from a copy of the store, or run the builds that wrote them again"
+        )

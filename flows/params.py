@@ -1,0 +1,128 @@
+"""Parameters: what is computed. One frozen model over the rooms' own, from `params.yaml` and `--set a.b=1`.
+
+Parameters enter recipe fingerprints. Where and on what a run happens is in `flows.settings` and does not.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from flows.errors import ParamsError
+from tasks.assembly.params import AssemblyParams
+from tasks.codec.params import CodecParams
+from tasks.corpus.params import CorpusParams, TokenizerParams
+from tasks.retrieval.params import RetrievalParams
+
+PARAMS_FILE = Path("params.yaml")
+
+
+class Params(BaseModel):
+    """Everything that decides what a run computes, one section per room."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    corpus: CorpusParams = Field(default_factory=CorpusParams)
+    tokenizer: TokenizerParams = Field(default_factory=TokenizerParams)
+    codec: CodecParams = Field(default_factory=CodecParams)
+    retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
+    assembly: AssemblyParams = Field(default_factory=AssemblyParams)
+
+
+def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:
+    """Parameters from a YAML file and overrides such as `corpus.shards=32`, which win.
+
+    Without `path`, `params.yaml` of the working folder is read if it is there; defaults fill the rest.
+
+    Raises:
+        ParamsError: a file that is missing or no YAML mapping, an unknown name, a value that does not fit.
+    """
+    source = path or PARAMS_FILE
+    given = path is not None or source.is_file()
+    tree = _read(source) if given else {}
+    names = {_assign(tree, override): override for override in overrides}
+    try:
+        return Params.model_validate(tree)
+    except ValidationError as error:
+        raise ParamsError(_explain(error, str(source) if given else "parameters", names)) from error
+
+
+def parameter_names(model: type[BaseModel] = Params, prefix: str = "") -> Iterator[str]:
+    """Every parameter's dotted name, sections before their members."""
+    for name, field in model.model_fields.items():
+        yield prefix + name
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from parameter_names(kind, f"{prefix}{name}.")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParamsError(f"{path} does not exist; give the path of a parameter file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParamsError(f"{path} cannot be read as UTF-8 text; check the file") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        raise ParamsError(f"{path} is not valid YAML{line}; correct it") from error
+    if not isinstance(tree, dict | None):
+        raise ParamsError(f"{path} holds no sections; write e.g. 'corpus:' with indented names below")
+    return tree or {}
+
+
+def _assign(tree: dict[str, Any], override: str) -> str:
+    """Put one `name=value` into the tree and return the name; a value is JSON where it can be, else text."""
+    name, equals, text = override.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise ParamsError(f"--set {override!r} is not of the form name=value, e.g. corpus.shards=32")
+    known = set(parameter_names())
+    if name not in known:
+        raise ParamsError(f"--set {name}: {_unknown(name)}")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    *sections, last = name.split(".")
+    for section in sections:
+        inner = tree.get(section)
+        tree[section] = inner if isinstance(inner, dict) else {}
+        tree = tree[section]
+    tree[last] = value
+    return name
+
+
+def _unknown(name: str) -> str:
+    """A sentence on an unknown name with the nearest known ones."""
+    known = list(parameter_names())
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.75)
+    if not near:
+        last = name.rpartition(".")[2]
+        ends = {full.rpartition(".")[2]: full for full in known}
+        near = [ends[end] for end in difflib.get_close_matches(last, ends, n=2, cutoff=0.75)]
+    section = name.rpartition(".")[0]
+    if not near and section in known:
+        near = [full for full in known if full.rpartition(".")[0] == section]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"sections are {', '.join(Params.model_fields)}"
+    return f"there is no parameter {name}; {hint}"
+
+
+def _explain(error: ValidationError, source: str, overridden: dict[str, str]) -> str:
+    """The first thing that is wrong, as one sentence with its place."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"] if not isinstance(part, int))
+    if first["type"] == "extra_forbidden":
+        return f"{source}: {_unknown(name)}"
+    what = first["msg"].removeprefix("Value error, ")
+    what = what[:1].lower() + what[1:]
+    if name in overridden:
+        return f"--set {overridden[name]}: {what}"
+    value = first["input"]
+    shown = "" if isinstance(value, dict) or repr(value) in what else f" is {str(value)[:60]!r}"
+    return f"{source}: {name}{shown}: {what}"

@@ -1,0 +1,61 @@
+"""Settings: where and on what a run happens, from `CELLAR_*` variables. They never enter a fingerprint."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from flows.errors import SettingsError
+
+DEFAULT_STORE = "file:build/store"
+
+
+class Settings(BaseSettings):
+    """Each field is read from the variable `CELLAR_` + its name in capitals; options of a command win."""
+
+    model_config = SettingsConfigDict(env_prefix="CELLAR_", frozen=True, extra="forbid")
+
+    store: str = Field(default=DEFAULT_STORE, min_length=1)
+    """A folder, `file:/path` or `s3://bucket/prefix`; credentials come from the usual AWS places."""
+    device: str = "cpu"
+    """Where tensors are computed: `cpu`, `cuda`, `cuda:1`, or `auto` for a GPU where there is one."""
+    threads: int = Field(default=0, ge=0)
+    """Threads of one computation; 0 leaves the choice to the numeric libraries."""
+    runner: Literal["threads", "processes", "dask", "ray"] = "threads"
+    """Which Prefect task runner spreads shards: one machine, or an existing Dask or Ray cluster."""
+    workers: int = Field(default=1, ge=1)
+    """Shards built at the same time."""
+    work_dir: Path = Path("build/work")
+    """Scratch space: training checkpoints and the embedded Prefect server's database."""
+    pins: Path = Path("pins")
+    """Where commands leave what they published, for the next command and for DVC."""
+    quiet: bool = False
+    """No progress at all."""
+
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, value: str) -> str:
+        kind, _, number = value.partition(":")
+        if kind not in ("cpu", "cuda", "mps", "auto") or (number and not number.isdecimal()):
+            raise ValueError("use cpu, cuda, cuda:<number>, mps or auto")
+        return value
+
+
+def load_settings(**options: Any) -> Settings:
+    """Settings from the environment; options that are not None win.
+
+    Raises:
+        SettingsError: a variable or option has a value that cannot be used.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        what = first["msg"].removeprefix("Value error, ")
+        place = f"--{name.replace('_', '-')}" if name in given else f"CELLAR_{name.upper()}"
+        raise SettingsError(
+            f"{place} is {str(first['input'])[:60]!r}: {what[:1].lower()}{what[1:]}"
+        ) from error

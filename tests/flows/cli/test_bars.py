@@ -1,0 +1,69 @@
+"""Progress appears only when it is worth it, with rate and time left."""
+
+import io
+
+from flows.cli.bars import Bar
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_quick_shows_nothing() -> None:
+    for stream in (io.StringIO(), Terminal()):
+        clock = Clock()
+        with Bar("corpus", "documents", stream, clock) as bar:
+            bar(1, 10)
+            clock.now += 1.9
+            bar(10, 10)
+        assert stream.getvalue() == ""
+
+
+def test_a_log_gets_a_plain_line_now_and_then() -> None:
+    stream, clock = io.StringIO(), Clock()
+
+    with Bar("memory", "documents", stream, clock) as bar:
+        for second in range(1, 15):
+            clock.now = 100 + second
+            bar(second * 50, 1000, loss=2.0)
+
+    assert stream.getvalue().splitlines() == [
+        "memory: 100 of 1,000 documents (50/s, 18 s left)  loss 2",
+        "memory: 600 of 1,000 documents (50/s, 8 s left)  loss 2",
+    ]
+
+
+def test_an_unknown_total_has_no_time_left() -> None:
+    stream, clock = io.StringIO(), Clock()
+
+    with Bar("corpus", "documents", stream, clock) as bar:
+        clock.now += 4
+        bar(2, 0)
+
+    assert stream.getvalue() == "corpus: 2 documents (0.5/s)\n"
+
+
+def test_a_terminal_gets_a_bar_with_rate_and_figures() -> None:
+    stream, clock = Terminal(), Clock()
+
+    with Bar("codec", "steps", stream, clock) as bar:
+        clock.now += 5
+        bar(500, 1000, loss=1.25)
+
+    shown = stream.getvalue()
+    assert "codec" in shown
+    assert "500/1000" in shown
+    assert "100/s" in shown

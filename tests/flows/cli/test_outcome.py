@@ -1,0 +1,163 @@
+"""How commands end: exit codes, one sentence, no traceback; interrupts and closed pipes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.cli.outcome import run
+from store import Store
+
+Cellar = Callable[..., tuple[int, str, str]]
+PROGRAM = [sys.executable, "-c", "import sys; from flows.cli import main; sys.exit(main())"]
+
+
+def process(workplace: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=workplace,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["corpsu"], 2, 'Unknown command "corpsu". Did you mean "corpus"?'),
+        (["log", "--limt", "3"], 2, "see `cellar log --help`"),
+        (["log", "--limit", "x"], 2, "see `cellar log --help`"),
+        (["log"], 3, "`cellar init` makes an empty one, or give --store"),
+        (["init", "--store", "ftp://x"], 3, "is not a store URL"),
+        (["corpus", "build", "--folder", "absent"], 2, "absent does not exist"),
+        (["corpus", "build", "--folder", "a", "--text", "b"], 2, "give one source, not --folder and --text"),
+        (["corpus", "build", "--set", "corpus.shard=2"], 2, "did you mean corpus.shards?"),
+        (["corpus", "build", "--set", "corpus.shards=3"], 2, "should be a multiple of 2"),
+        (
+            ["corpus", "build", "--set", "tokenizer.vocab_size=65537"],
+            2,
+            "the number of codes of sixteen bits",
+        ),
+        (["corpus", "build", "--params", "absent.yaml"], 2, "absent.yaml does not exist"),
+    ],
+)
+def test_an_error_is_one_sentence_and_an_exit_code(
+    cellar: Cellar, arguments: list[str], code: int, sentence: str
+) -> None:
+    ended, out, err = cellar(*arguments)
+
+    assert (ended, out) == (code, "")
+    assert sentence in err
+    assert err.startswith("cellar: ")
+    assert err.count("\n") == 1
+
+
+def test_an_unknown_snapshot_is_not_found(cellar: Cellar) -> None:
+    cellar("init")
+
+    assert cellar("snapshot", "show", "v9")[0] == 4
+
+
+def test_a_bad_setting_names_its_variable(cellar: Cellar, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELLAR_DEVICE", "tpu")
+
+    code, _, err = cellar("log")
+
+    assert code == 3
+    assert "CELLAR_DEVICE is 'tpu'" in err
+
+
+def test_debug_adds_the_traceback(cellar: Cellar) -> None:
+    _, _, err = cellar("log", "--debug")
+
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("cellar: ")
+
+
+def test_a_bug_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> None:
+        raise KeyError("lost")
+
+    assert run(broken, ["log"]) == 1
+    assert "unexpected KeyError: 'lost'; this is a bug" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_storage_that_is_unavailable(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device", "/tmp/spill")
+
+    assert run(full, ["log"]) == 6
+    assert "no space is left for /tmp/spill" in capsys.readouterr().err
+
+
+def test_help_answers_without_loading_what_commands_need(workplace: Path) -> None:
+    program = (
+        "import sys; from flows.cli import main; main(['--help']); main(['corpus', 'build', '--help']); "
+        "heavy = {'torch', 'prefect', 'pyarrow', 'numpy', 'boto3', 'pydantic'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=workplace, capture_output=True, text=True
+    )
+
+    assert result.returncode == 0, result.stderr
+    assert "Exit codes: 0 done" in result.stdout
+
+
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_says_how_to_go_on_and_publishes_nothing(
+    workplace: Path, kill: signal.Signals
+) -> None:
+    command = process(workplace, "corpus", "build", "--quiet")
+    _wait_for(workplace / "build" / "store" / "format.json", command)
+    command.send_signal(kill)
+    _, err = command.communicate(timeout=30)
+
+    assert command.returncode == 130
+    assert err == (
+        "cellar: interrupted; the store is consistent, and `cellar corpus build --quiet` continues "
+        "from what is already published\n"
+    )
+    assert list(Store.open(str(workplace / "build" / "store")).log()) == []
+
+
+def _wait_for(path: Path, command: subprocess.Popen[str]) -> None:
+    """Return as soon as the command has made its store and so is at work on the corpus, for seconds."""
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert command.poll() is None, command.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_reader_that_closes_the_pipe_early_is_no_error(workplace: Path) -> None:
+    program = (
+        "import sys; from flows.cli.outcome import run; "
+        "sys.exit(run(lambda: [print('x' * 1000) for _ in range(10_000)], ['log']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.readline()
+        command.stdout.close()
+        err = command.stderr.read()
+
+    assert command.returncode == 0
+    assert err == ""
