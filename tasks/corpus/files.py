@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.corpus.document import Skipped
 from tasks.errors import BadCorpus
 
 _READ_BYTES = 1 << 20
@@ -21,9 +22,13 @@ class SourceFile:
         """Size in bytes and modification time in nanoseconds, to notice a change while reading."""
         try:
             status = self.path.stat()
-        except OSError as error:
-            raise BadCorpus(f"{self.path} cannot be read ({error.strerror}); check the path") from error
+        except OSError:
+            return -1, -1
         return status.st_size, status.st_mtime_ns
+
+    def unreadable(self, error: OSError) -> Skipped:
+        """What a reader reports when the file cannot be read."""
+        return Skipped(self.name, f"unreadable ({error.strerror})")
 
 
 def list_files(path: Path, patterns: Sequence[str]) -> list[SourceFile]:
@@ -43,19 +48,21 @@ def content_identity(files: Iterable[SourceFile]) -> str:
     """SHA-256 over every file's name, size and SHA-256: equal exactly when the source reads the same.
 
     Neither the folder's location nor any time enters it: a moved or freshly checked out source is recognised.
+    A file that cannot be read counts as such; its reader reports it.
     """
     whole = hashlib.sha256()
     for file in files:
-        try:
-            digest = hashlib.sha256()
-            size = 0
-            with file.path.open("rb") as stream:
-                while chunk := stream.read(_READ_BYTES):
-                    digest.update(chunk)
-                    size += len(chunk)
-        except OSError as error:
-            raise BadCorpus(
-                f"{file.path} cannot be read ({error.strerror}); check its permissions"
-            ) from error
-        whole.update(f"{file.name!r} {size} {digest.hexdigest()}\n".encode("utf-8", "backslashreplace"))
+        whole.update(f"{file.name!r} {_fingerprint(file.path)}\n".encode("utf-8", "backslashreplace"))
     return whole.hexdigest()
+
+
+def _fingerprint(path: Path) -> str:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_READ_BYTES):
+                digest.update(chunk)
+                size += len(chunk)
+    except OSError:
+        return "unreadable"
+    return f"{size} {digest.hexdigest()}"

@@ -95,7 +95,11 @@ def _package(files: Sequence[SourceFile], shortest: int) -> Iterator[Item]:
     modules: dict[str, ModuleNames] = {}
     texts: list[tuple[Docstring, str]] = []
     for file in files:
-        tree = parse(file.path.read_bytes())
+        try:
+            tree = parse(file.path.read_bytes())
+        except OSError as error:
+            yield file.unreadable(error)
+            continue
         if tree is None:
             yield Skipped(file.name, "not parsable as Python")
             continue

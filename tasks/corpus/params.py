@@ -82,6 +82,13 @@ class CorpusParams(BaseModel):
             raise ValueError("split_on is matched line by line: it must be non-empty and hold no line end")
         return value
 
+    @field_validator("pattern")
+    @classmethod
+    def _pattern_stays_below_the_folder(cls, value: str) -> str:
+        if not value.strip() or value.startswith("/") or ".." in value.split("/"):
+            raise ValueError(f"pattern {value!r} is no glob below the folder; write e.g. **/*.txt")
+        return value
+
     @model_validator(mode="after")
     def _fields_fit_the_reader(self) -> Self:
         stray = sorted((self.model_fields_set & _READER_FIELDS) - _FIELDS_OF[self.reader])

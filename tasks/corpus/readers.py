@@ -33,7 +33,7 @@ def read_folder(files: Sequence[SourceFile], *, longest: int) -> Iterator[Item]:
             with file.path.open("rb") as stream:
                 data = stream.read(longest * _BYTES_PER_CHARACTER + 4)
         except OSError as error:
-            yield Skipped(file.name, f"unreadable ({error.strerror})")
+            yield file.unreadable(error)
             continue
         if len(data) > longest * _BYTES_PER_CHARACTER:
             yield Skipped(file.name, f"longer than {longest} characters")
@@ -51,20 +51,32 @@ def read_jsonl(
 
     A record without a usable id is named by its file and line number.
     """
-    ceiling = longest * _JSON_BYTES_PER_CHARACTER + _OTHER_FIELDS_BYTES
     for file in files:
-        stem = str(PurePosixPath(file.name).with_suffix(""))
-        with file.path.open("rb") as stream:
-            number = 0
-            while line := stream.readline(ceiling):
-                number += 1
-                place = f"{file.name}:{number}"
-                if len(line) == ceiling and not line.endswith(b"\n"):
-                    while (rest := stream.readline(ceiling)) and not rest.endswith(b"\n"):
-                        pass
-                    yield Skipped(place, f"longer than {longest} characters")
-                elif line.strip():
-                    yield _record(line, place, f"{stem}/{number:06d}", id_field, text_field)
+        yield from _as_far_as_readable(file, _json_lines(file, id_field, text_field, longest))
+
+
+def _as_far_as_readable(file: SourceFile, items: Iterator[Item]) -> Iterator[Item]:
+    """The items of a file; where the storage fails, its reason ends them."""
+    try:
+        yield from items
+    except OSError as error:
+        yield file.unreadable(error)
+
+
+def _json_lines(file: SourceFile, id_field: str, text_field: str, longest: int) -> Iterator[Item]:
+    ceiling = longest * _JSON_BYTES_PER_CHARACTER + _OTHER_FIELDS_BYTES
+    stem = str(PurePosixPath(file.name).with_suffix(""))
+    with file.path.open("rb") as stream:
+        number = 0
+        while line := stream.readline(ceiling):
+            number += 1
+            place = f"{file.name}:{number}"
+            if len(line) == ceiling and not line.endswith(b"\n"):
+                while (rest := stream.readline(ceiling)) and not rest.endswith(b"\n"):
+                    pass
+                yield Skipped(place, f"longer than {longest} characters")
+            elif line.strip():
+                yield _record(line, place, f"{stem}/{number:06d}", id_field, text_field)
 
 
 def _record(line: bytes, place: str, fallback: str, id_field: str, text_field: str) -> Item:
@@ -146,29 +158,31 @@ def read_text(
     more of it than the limit. Raises BadCorpus when no line matches.
     """
     for file in files:
-        stem = str(PurePosixPath(file.name).with_suffix(""))
         if split_on is None:
             yield from read_folder([file], longest=longest)
-            continue
-        opens = _matcher(split_on, kind)
-        part, matched = _Part(f"{stem}/0001", f"{file.name}:1"), 0
-        with file.path.open("rb") as stream:
-            number = 0
-            while line := stream.readline(longest * _BYTES_PER_CHARACTER):
-                number += 1
-                if opens(line):
-                    matched += 1
-                    if part.begun:
-                        yield part.close(longest)
-                        order = int(part.name.rpartition("/")[2]) + 1
-                        part = _Part(f"{stem}/{order:04d}", f"{file.name}:{number}")
-                    else:
-                        part.source = f"{file.name}:{number}"
-                part.add(line, longest)
-        if not matched:
-            raise BadCorpus(f"corpus.split_on {split_on!r} matches no line of {file.name}; check the pattern")
-        if part.begun:
-            yield part.close(longest)
+        else:
+            yield from _as_far_as_readable(file, _parts(file, split_on, kind, longest))
+
+
+def _parts(file: SourceFile, split_on: str, kind: str, longest: int) -> Iterator[Item]:
+    opens = _matcher(split_on, kind)
+    stem = str(PurePosixPath(file.name).with_suffix(""))
+    part, order, matched = _Part(f"{stem}/0001", f"{file.name}:1"), 1, False
+    with file.path.open("rb") as stream:
+        number = 0
+        while line := stream.readline(longest * _BYTES_PER_CHARACTER):
+            number += 1
+            if opens(line):
+                matched = True
+                if part.begun:
+                    yield part.close(longest)
+                    order += 1
+                part = _Part(f"{stem}/{order:04d}", f"{file.name}:{number}")
+            part.add(line, longest)
+    if not matched:
+        raise BadCorpus(f"corpus.split_on {split_on!r} matches no line of {file.name}; check the pattern")
+    if part.begun:
+        yield part.close(longest)
 
 
 def _matcher(split_on: str, kind: str) -> Callable[[bytes], bool]:

@@ -14,6 +14,7 @@ from tasks.corpus import CorpusParams, TokenizerParams
         ({"packages": ["numpy"], "path": "x"}, "takes no path"),
         ({"reader": "text", "path": "x", "split_on": "("}, "no regular expression"),
         ({"reader": "text", "path": "x", "split_on": "a\nb"}, "line by line"),
+        ({"reader": "folder", "path": "x", "pattern": "../*"}, "no glob below the folder"),
         ({"shards": 3}, "multiple of 2"),
         ({"name": "My Corpus"}, "should match pattern"),
         ({"shard": 8}, "Extra inputs"),

@@ -196,6 +196,28 @@ def test_a_split_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
         read(reader="text", path=tmp_path / "b.txt", split_on="Kapitel")
 
 
+UNREADABLE = Path("/proc/self/mem")
+
+
+@pytest.mark.skipif(not UNREADABLE.exists(), reason="needs a file whose reading fails, as Linux has one")
+@pytest.mark.parametrize(
+    ("reader", "suffix"), [("folder", "txt"), ("jsonl", "jsonl"), ("parquet", "parquet")]
+)
+def test_a_file_that_cannot_be_read_costs_only_itself(tmp_path: Path, reader: str, suffix: str) -> None:
+    (tmp_path / f"bad.{suffix}").symlink_to(UNREADABLE)
+    good = tmp_path / f"good.{suffix}"
+    if reader == "parquet":
+        write_parquet(good, {"id": ["a"], "text": ["A"]})
+    else:
+        good.write_text('{"id": "a", "text": "A"}')
+
+    items = read(reader=reader, path=tmp_path)
+
+    assert len(names(items)) == 1
+    assert list(reasons(items)) == [f"bad.{suffix}"]
+    assert open_source(CorpusParams.model_validate({"reader": reader, "path": tmp_path})).identity()
+
+
 @pytest.mark.parametrize("reader", ["folder", "jsonl", "parquet", "text"])
 def test_a_missing_path_is_an_error(tmp_path: Path, reader: str) -> None:
     with pytest.raises(BadCorpus, match="does not exist"):
