@@ -1,20 +1,18 @@
 """Errors of the computations in `tasks/`."""
 
+from store.errors import InputError, IntegrityError
 
-class TaskError(ValueError):
-    """Root of the errors of `tasks/`; the input has to change."""
 
-    exit_code = 2
+class TaskError(InputError):
+    """Root of the input errors of `tasks/`: what was passed in has to change."""
 
 
 class VocabularyTooLarge(TaskError):
     """The vocabulary has more tokens than Binary16 can tell apart."""
 
 
-class BadPayload(TaskError):
+class BadPayload(IntegrityError):
     """A payload is not what its reader expects."""
-
-    exit_code = 5
 
 
 class BadCorpus(TaskError):

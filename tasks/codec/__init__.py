@@ -1,22 +1,45 @@
-"""The codec: frozen token codes, blocks, and the attention-free map between a block of tokens and its cell."""
+"""The codec: frozen token codes, and the attention-free map between a block of tokens and its cell."""
 
+from tasks.codec.adapt import CellAdam, read_with_gradient
 from tasks.codec.binary16 import CODE_BITS, MAX_VOCABULARY, Binary16, check_vocabulary, orthogonal_lift
 from tasks.codec.blocks import PAD, blocks
+from tasks.codec.groups import BlockGroups, group_documents
 from tasks.codec.model import Codec, freeze, load_codec, parent_means
 from tasks.codec.params import CodecArchitecture, CodecParams
+from tasks.codec.reading import Reading, Recall, read_cells, score_slots
+from tasks.codec.rounding import CellDtype, as_stored, dequantise, quantise, stored_bytes
+from tasks.codec.train import Checkpoints, Trainer, cross_entropy, train, validate
 
 __all__ = [
     "CODE_BITS",
     "MAX_VOCABULARY",
     "PAD",
     "Binary16",
+    "BlockGroups",
+    "CellAdam",
+    "CellDtype",
+    "Checkpoints",
     "Codec",
     "CodecArchitecture",
     "CodecParams",
+    "Reading",
+    "Recall",
+    "Trainer",
+    "as_stored",
     "blocks",
     "check_vocabulary",
+    "cross_entropy",
+    "dequantise",
     "freeze",
+    "group_documents",
     "load_codec",
     "orthogonal_lift",
     "parent_means",
+    "quantise",
+    "read_cells",
+    "read_with_gradient",
+    "score_slots",
+    "stored_bytes",
+    "train",
+    "validate",
 ]

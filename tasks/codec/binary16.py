@@ -1,4 +1,4 @@
-"""Binary16: a fixed 16-bit identity for every token, and its parameter-free lift (FEM-ASM, token identity)."""
+"""Binary16: a fixed 16-bit identity for every token and its parameter-free lift (FEM-ASM, token identity)."""
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,8 @@ def orthogonal_lift(width: int, seed: int) -> Tensor:
     basis, upper = torch.linalg.qr(draw)
     # The sign of each column is LAPACK's choice: pin it.
     basis = basis * torch.sign(torch.diagonal(upper))
-    return (basis.T * (width / CODE_BITS) ** 0.5).to(torch.float32).contiguous()
+    lift_KS: Tensor = basis.T * (width / CODE_BITS) ** 0.5
+    return lift_KS.to(torch.float32).contiguous()
 
 
 class Binary16(nn.Module):
@@ -54,8 +55,8 @@ class Binary16(nn.Module):
 
     def code(self, tokens: Tensor) -> Tensor:
         """The bits of integer ids of any shape (...,), lowest bit first, as float32 (..., 16) in {-1, +1}."""
-        bits = (tokens.unsqueeze(-1) >> self.shift_K) & 1
-        return bits.to(torch.float32).mul_(2).sub_(1)
+        bits: Tensor = (tokens.unsqueeze(-1) >> self.shift_K) & 1
+        return bits.to(torch.float32) * 2 - 1
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Lifted codes of integer ids (...,) as float32 (..., width)."""

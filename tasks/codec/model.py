@@ -1,23 +1,21 @@
-"""The codec: an attention-free encoder from a block of tokens to a cell, and the decoder back (FEM-ASM, codec).
+"""The codec: an attention-free encoder from a block of tokens to a cell, and the decoder back (FEM-ASM).
 
-Every slot owns C / T numbers of the cell. Slots exchange information through mixing layers on both sides whose
-last map starts at zero, so training begins from independent slots and learns the context from there.
+Every slot owns C / T numbers of the cell. Slots exchange information through mixing layers on both sides.
+Their last maps start at zero: training begins from independent slots and learns the context from there.
 """
 
-import json
-from typing import Any
-
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tasks.codec.binary16 import Binary16
 from tasks.codec.params import CodecArchitecture, CodecParams
 from tasks.errors import BadPayload
+from tasks.payload import pack_tensors, unpack_tensors
 
-_METADATA_KEY = "codec"
+_WHAT = "codec"
+_HEAD_GAIN = 3.0
+"""Start of the head: a slot state equal to a code beats the next code by this times S^0.5 / 8, in nats."""
 
 
 class MixingLayer(nn.Module):
@@ -35,7 +33,8 @@ class MixingLayer(nn.Module):
     def forward(self, h_BTS: Tensor) -> Tensor:
         mixed_BST = self.slot_out(F.gelu(self.slot_in(self.slot_norm(h_BTS).transpose(1, 2))))
         h_BTS = h_BTS + mixed_BST.transpose(1, 2)
-        return h_BTS + self.channel_out(F.gelu(self.channel_in(self.channel_norm(h_BTS))))
+        across_BTS: Tensor = self.channel_out(F.gelu(self.channel_in(self.channel_norm(h_BTS))))
+        return h_BTS + across_BTS
 
 
 class Codec(nn.Module):
@@ -76,8 +75,8 @@ class Codec(nn.Module):
             layer.channel_out.weight.zero_()
         if self.architecture.parent_spans:
             self.from_parents.weight.zero_()
-        # Ours: the head starts at the tokens' own codes, so that a rare token is read as well as a frequent one.
-        self.head.weight.copy_(self.identity.codebook() * self.architecture.slot_width**-0.5)
+        # Ours: the head starts at the tokens' own codes, so that a token the training lacks can be read too.
+        self.head.weight.copy_(self.identity.codebook() * _HEAD_GAIN * self.architecture.slot_width**-0.5)
 
     def encode(self, tokens_BT: Tensor) -> Tensor:
         """Initial cells z0, float32 (B, C), of completed blocks of int64 ids."""
@@ -122,9 +121,7 @@ class Codec(nn.Module):
     def to_bytes(self) -> bytes:
         """Safetensors payload: the trainable weights, with the architecture as its only metadata entry."""
         record = {"architecture": self.architecture.model_dump(mode="json"), "vocab_size": self.vocab_size}
-        tensors = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
-        # One metadata key only: safetensors writes several in a random order.
-        return save(tensors, {_METADATA_KEY: json.dumps(record, sort_keys=True, separators=(",", ":"))})
+        return pack_tensors(self.state_dict(), what=_WHAT, record=record)
 
 
 def parent_means(cells_NC: Tensor, present_N: Tensor | None, spans: tuple[int, ...]) -> Tensor:
@@ -156,28 +153,16 @@ def load_codec(payload: bytes, params: CodecParams | None = None) -> Codec:
 
     Raises `BadPayload` when the bytes are not a codec or do not fit their own description.
     """
-    record = _read_record(payload)
-    architecture = CodecArchitecture.model_validate(record["architecture"])
+    tensors, record = unpack_tensors(payload, what=_WHAT)
+    try:
+        architecture = CodecArchitecture.model_validate(record["architecture"])
+        codec = Codec(architecture, int(record["vocab_size"]), torch.Generator().manual_seed(0))
+        codec.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise BadPayload(f"the codec does not fit its own description ({error}); train it again") from error
     if params is not None and params.architecture != architecture:
         raise BadPayload(
             f"the codec has architecture {architecture}, not the one asked for, {params.architecture}; "
             "train a codec with these parameters or use this codec's own"
         )
-    codec = Codec(architecture, int(record["vocab_size"]), torch.Generator().manual_seed(0))
-    try:
-        codec.load_state_dict(load(payload))
-    except (RuntimeError, SafetensorError) as error:
-        raise BadPayload(
-            f"the codec's tensors do not fit its architecture ({error}); train it again"
-        ) from error
     return freeze(codec)
-
-
-def _read_record(payload: bytes) -> dict[str, Any]:
-    # The safetensors library reads metadata from files only; its header is a length and a JSON object.
-    length = int.from_bytes(payload[:8], "little")
-    try:
-        record = json.loads(json.loads(payload[8 : 8 + length])["__metadata__"][_METADATA_KEY])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadPayload("the payload is not a codec: it has no codec record; check the reference") from error
-    return dict(record)

@@ -1,8 +1,11 @@
 """Parameters of the codec: its architecture and its training."""
 
-from typing import Literal, Self
+from itertools import pairwise
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.codec.rounding import CellDtype
 
 
 class CodecArchitecture(BaseModel):
@@ -10,17 +13,30 @@ class CodecArchitecture(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    block_tokens: int = Field(64, ge=2, description="T, tokens in a completed block, slots in a cell.")
-    cell_width: int = Field(768, ge=2, description="C, numbers in a cell; a multiple of block_tokens.")
-    slot_width: int = Field(128, ge=16, description="S, width of a slot state and of the vocabulary head.")
-    encoder_layers: int = Field(1, ge=0, description="Mixing layers between the token codes and the cell.")
-    decoder_layers: int = Field(1, ge=0, description="Mixing layers between the cell and the slot states.")
-    mixing_width: int = Field(64, ge=1, description="Hidden width of the mixing across slots.")
-    channel_width: int = Field(256, ge=1, description="Hidden width of the mixing inside a slot.")
-    parent_spans: tuple[int, ...] = Field(
-        (), description="Spans of consecutive cells whose means the decoder also reads; (4, 16) in FEM-ASM."
+    block_tokens: int = Field(
+        default=64, ge=2, description="T, tokens in a completed block, slots in a cell."
     )
-    code_seed: int = Field(16, ge=0, description="Seed of the frozen lift of the Binary16 token codes.")
+    cell_width: int = Field(
+        default=768, ge=2, description="C, numbers in a cell; a multiple of block_tokens."
+    )
+    slot_width: int = Field(
+        default=128, ge=16, description="S, width of a slot state and of the vocabulary head."
+    )
+    encoder_layers: int = Field(
+        default=1, ge=0, description="Mixing layers between the token codes and the cell."
+    )
+    decoder_layers: int = Field(
+        default=1, ge=0, description="Mixing layers between the cell and the slot states."
+    )
+    mixing_width: int = Field(default=64, ge=1, description="Hidden width of the mixing across slots.")
+    channel_width: int = Field(default=256, ge=1, description="Hidden width of the mixing inside a slot.")
+    parent_spans: tuple[int, ...] = Field(
+        default=(),
+        description="Spans of consecutive cells whose means the decoder also reads; (4, 16) in FEM-ASM.",
+    )
+    code_seed: int = Field(
+        default=16, ge=0, description="Seed of the frozen lift of the Binary16 token codes."
+    )
 
     @model_validator(mode="after")
     def _shapes_agree(self) -> Self:
@@ -30,7 +46,7 @@ class CodecArchitecture(BaseModel):
                 "every slot needs the same share of the cell"
             )
         spans = self.parent_spans
-        if any(span < 2 for span in spans) or any(b <= a or b % a for a, b in zip(spans, spans[1:])):
+        if any(span < 2 for span in spans) or any(b <= a or b % a for a, b in pairwise(spans)):
             raise ValueError(
                 f"parent_spans {spans} must be at least 2, rise, and each divide the next, as in (4, 16)"
             )
@@ -54,31 +70,46 @@ class CodecParams(BaseModel):
 
     architecture: CodecArchitecture = CodecArchitecture()
     seed: int = Field(
-        2, ge=0, description="Seed of the initial weights, of the data order and of candidates."
+        default=2, ge=0, description="Seed of the initial weights, of the data order and of candidates."
     )
-    steps: int = Field(1000, ge=1, description="Shared updates.")
-    batch_blocks: int = Field(32, ge=1, description="Blocks in a batch.")
+    steps: int = Field(default=400, ge=1, description="Shared updates.")
+    batch_blocks: int = Field(default=32, ge=1, description="Blocks in a batch.")
     local_steps: int = Field(
-        1,
+        default=1,
         ge=0,
         description="K, adaptation steps on a batch's cells before each shared update. FEM-ASM uses 32; a "
         "step costs about as much as the shared update.",
     )
-    local_rate: float = Field(0.02, gt=0, description="Adam step of the local adaptation, in cell units.")
-    rate: float = Field(3e-3, gt=0, description="Peak AdamW rate of the shared parameters.")
-    rate_floor: float = Field(1e-4, ge=0, description="Rate at the end of the cosine.")
-    warmup_steps: int = Field(50, ge=0, description="Shared updates of linear warm-up.")
-    weight_decay: float = Field(0.01, ge=0, description="AdamW decay of matrices.")
-    clip: float = Field(1.0, gt=0, description="Largest norm of the shared gradient.")
-    candidates: int = Field(
-        0, ge=0, description="Random negatives of the candidate softmax; 0 trains on the full vocabulary."
+    local_rate: float = Field(
+        default=0.01, gt=0, description="Adam step of the local adaptation, in cell units."
     )
-    stored_dtype: Literal["bfloat16", "int8"] = Field(
-        "bfloat16", description="Rounding the shared update sees, so that the codec reads stored cells well."
+    rate: float = Field(default=3e-3, gt=0, description="Peak AdamW rate of the shared parameters.")
+    rate_floor: float = Field(default=1e-4, ge=0, description="Rate at the end of the cosine.")
+    warmup_steps: int = Field(default=50, ge=0, description="Shared updates of linear warm-up.")
+    weight_decay: float = Field(default=0.01, ge=0, description="AdamW decay of matrices.")
+    clip: float = Field(default=1.0, gt=0, description="Largest norm of the shared gradient.")
+    candidates: int = Field(
+        default=512,
+        ge=0,
+        description="Random negatives of the candidate softmax; 0 trains on the full vocabulary.",
+    )
+    random_tokens: float = Field(
+        default=0.05,
+        ge=0,
+        lt=1,
+        description="Share of a batch's tokens replaced by ids drawn from the whole vocabulary, so that the "
+        "codec also reads tokens that its documents lack.",
+    )
+    stored_dtype: CellDtype = Field(
+        default="bfloat16",
+        description="Rounding the shared update sees, so that the codec reads stored cells well.",
     )
     validation_share: float = Field(
-        0.05, ge=0, lt=1, description="Share of the training documents kept for the codec's own figures."
+        default=0.05,
+        ge=0,
+        lt=1,
+        description="Share of the training documents kept for the codec's own figures.",
     )
     validation_steps: int = Field(
-        8, ge=0, description="Adaptation steps on validation cells (128 in FEM-ASM)."
+        default=8, ge=0, description="Adaptation steps on validation cells (128 in FEM-ASM)."
     )

@@ -1,0 +1,88 @@
+"""Training states on local disk, so that an interrupted training continues bit for bit.
+
+A state is one safetensors file named by the recipe's fingerprint: the tensors of model and optimiser, and a
+JSON record with the number of finished updates. The data order must follow from seed and update number.
+"""
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from store.errors import DiskFull
+from tasks.payload import pack_tensors, unpack_tensors
+
+_WHAT = "checkpoint"
+_MODEL = "model."
+_OPTIMIZER = "optimizer."
+
+
+def checkpoint_path(folder: Path, fingerprint: str) -> Path:
+    """Where the state of the training with this fingerprint lies."""
+    return folder / f"{fingerprint}.checkpoint.safetensors"
+
+
+def save_checkpoint(
+    folder: Path, fingerprint: str, tensors: Mapping[str, Tensor], record: Mapping[str, Any]
+) -> Path:
+    """Write a training state; a reader sees the earlier state or this one, never a part.
+
+    Raises `DiskFull` when `folder` has no room; the earlier state is then still in place.
+    """
+    target = checkpoint_path(folder, fingerprint)
+    partial = target.with_suffix(".partial")
+    payload = pack_tensors(tensors, what=_WHAT, record=record)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFull(
+                f"no space left in {folder} for a training checkpoint of {len(payload)} bytes; "
+                "free some or set another work directory"
+            ) from error
+        raise
+    return target
+
+
+def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """The state saved for this fingerprint, or None; raises `BadPayload` when the file is damaged."""
+    path = checkpoint_path(folder, fingerprint)
+    return unpack_tensors(path.read_bytes(), what=_WHAT) if path.exists() else None
+
+
+def discard_checkpoint(folder: Path, fingerprint: str) -> None:
+    """Remove the state of a finished training, if there is one."""
+    checkpoint_path(folder, fingerprint).unlink(missing_ok=True)
+
+
+def training_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """All tensors that a training needs to continue: the model's state dict and the optimiser's moments."""
+    tensors = {f"{_MODEL}{name}": value for name, value in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{_OPTIMIZER}{name}.{key}"] = value
+    return tensors
+
+
+def restore_training(model: nn.Module, optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put the tensors of `training_tensors` back into a model and an optimiser of the same shapes."""
+    model.load_state_dict({k.removeprefix(_MODEL): v for k, v in tensors.items() if k.startswith(_MODEL)})
+    for name, parameter in model.named_parameters():
+        prefix = f"{_OPTIMIZER}{name}."
+        state = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        if state:
+            # Adam keeps its step counter on the CPU and its moments beside the parameter.
+            optimizer.state[parameter] = {
+                key: value.clone() if value.dim() == 0 else value.to(parameter.device, copy=True)
+                for key, value in state.items()
+            }
