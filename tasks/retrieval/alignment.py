@@ -1,0 +1,189 @@
+"""From chart hits to alignments: the ways a cue can be laid over a stored element.
+
+A cue token j that meets stream position p lies on the diagonal p - j. Hits of one cue in one element on one
+diagonal support the same alignment, whose answer begins right after the cue, at diagonal + cue length.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.retrieval.charts import Charts, spread
+from tasks.retrieval.cues import CueBatch
+from tasks.retrieval.hashing import inside, ngram_hashes
+from tasks.retrieval.params import SearchParams
+from tasks.retrieval.readout import Readout
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """A alignments: query_A, element_A, diagonal_A (int64; stream position of the cue's first token, which
+    may lie before the element), hits_AC (int64; postings found in the prefix, window and n-gram chart) and
+    weight_A (float64, nats; the information of those postings)."""
+
+    query_A: np.ndarray
+    element_A: np.ndarray
+    diagonal_A: np.ndarray
+    hits_AC: np.ndarray
+    weight_A: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.query_A)
+
+    def take(self, rows: np.ndarray) -> "Alignments":
+        """The alignments of these rows."""
+        return Alignments(
+            self.query_A[rows],
+            self.element_A[rows],
+            self.diagonal_A[rows],
+            self.hits_AC[rows],
+            self.weight_A[rows],
+        )
+
+    def joined(self, other: "Alignments") -> "Alignments":
+        """Both, without those of `other` that are here already."""
+        both = Alignments(
+            np.concatenate([self.query_A, other.query_A]),
+            np.concatenate([self.element_A, other.element_A]),
+            np.concatenate([self.diagonal_A, other.diagonal_A]),
+            np.concatenate([self.hits_AC, other.hits_AC]),
+            np.concatenate([self.weight_A, other.weight_A]),
+        )
+        order = np.lexsort((both.diagonal_A, both.element_A, both.query_A))
+        place_3A = np.stack([both.query_A, both.element_A, both.diagonal_A])[:, order]
+        repeated = np.zeros(len(order), dtype=bool)
+        repeated[1:] = (place_3A[:, 1:] == place_3A[:, :-1]).all(0)
+        # The sort is stable, so the first of equal places is the one that has hits.
+        return both.take(np.sort(order[~repeated]))
+
+
+class _Places:
+    """One integer per (query, element, diagonal): elements lie a cue apart, so no two share a diagonal."""
+
+    def __init__(self, readout: Readout, cues: CueBatch) -> None:
+        self.readout = readout
+        self.gap = cues.token_QL.shape[1]
+        self.span = int(readout.start_E1[-1]) + (len(readout) + 2) * self.gap
+
+    def pack(self, query_H: np.ndarray, element_H: np.ndarray, diagonal_H: np.ndarray) -> np.ndarray:
+        packed: np.ndarray = query_H * self.span + diagonal_H + (element_H + 1) * self.gap
+        return packed
+
+    def unpack(self, place_A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        query_A, shifted_A = np.divmod(place_A, self.span)
+        shifted_A -= self.gap
+        # A shifted diagonal reaches at most one gap before its element's shifted start.
+        element_starts = self.readout.start_E1[:-1] + np.arange(len(self.readout)) * self.gap - self.gap
+        element_A = np.searchsorted(element_starts, shifted_A, side="right") - 1
+        return query_A, element_A, shifted_A - element_A * self.gap
+
+
+def find(cues: CueBatch, charts: Charts, readout: Readout, search: SearchParams) -> Alignments:
+    """The best supported alignments of each cue by its runs in the prefix, window and n-gram charts.
+
+    Every run of the cue is probed (only the stored side is winnowed), so a stored run that was kept is found
+    whenever its tokens are intact in the cue.
+    """
+    begin_F = np.repeat(cues.start_Q1[:-1], cues.length_Q)
+    query_F = np.repeat(np.arange(len(cues)), cues.length_Q)
+    within_F = np.arange(len(cues.token_F)) - begin_F
+    places = _Places(readout, cues)
+    params = charts.params
+    total = max(len(readout.tokens_N), 1)
+    place_parts, kind_parts, weight_parts = [], [], []
+    for kind, (chart, length) in enumerate(
+        (
+            (charts.prefix, params.prefix_tokens),
+            (charts.window, params.window_tokens),
+            (charts.ngram, params.ngram_tokens),
+        )
+    ):
+        hash_M = ngram_hashes(cues.token_F, length)
+        valid_F = inside(cues.start_Q1, length)
+        if chart is charts.prefix:
+            valid_F &= within_F == 0
+        probe_M = np.flatnonzero(valid_F)
+        hits = chart.probe(hash_M[probe_M], search.max_postings)
+        flat_H = probe_M[hits.probe_H]
+        element_H = readout.element_of(hits.position_H)
+        place_parts.append(places.pack(query_F[flat_H], element_H, hits.position_H - within_F[flat_H]))
+        kind_parts.append(np.full(len(flat_H), kind))
+        weight_parts.append(np.log(1 + total / hits.found_H))
+    place_A, owner_H = np.unique(np.concatenate(place_parts), return_inverse=True)
+    kind_H = np.concatenate(kind_parts)
+    hits_AC = np.bincount(owner_H * 3 + kind_H, minlength=3 * len(place_A)).reshape(-1, 3)
+    weight_A = np.bincount(owner_H, weights=np.concatenate(weight_parts), minlength=len(place_A))
+    found = Alignments(*places.unpack(place_A), hits_AC, weight_A)
+    return found.take(_heaviest(found.query_A, weight_A, search.max_alignments))
+
+
+def _heaviest(query_A: np.ndarray, weight_A: np.ndarray, limit: int) -> np.ndarray:
+    """Rows of the `limit` greatest weights of each query; equal weights keep store order."""
+    order = np.lexsort((-weight_A, query_A))
+    first_A = np.searchsorted(query_A[order], query_A[order], side="left")
+    return np.sort(order[np.arange(len(order)) - first_A < limit])
+
+
+def bag_mass(
+    cues: CueBatch, queries: np.ndarray, charts: Charts, probes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Token-bag support of the given queries: (query, element, mass) sorted by query, then element.
+
+    The mass is the share of the idf of the cue's `probes` rarest distinct tokens that the element holds,
+    times the element's damping.
+    """
+    bag = charts.bag
+    query_T, token_T = _distinct_tokens(cues, queries)
+    kept = _heaviest(query_T, bag.idf_V[token_T], probes)
+    query_T, token_T = query_T[kept], token_T[kept]
+    idf_T = bag.idf_V[token_T].astype(np.float64)
+    total_Q = np.bincount(query_T, weights=idf_T, minlength=len(cues))
+    start_T = bag.start_V1[token_T]
+    owner_H, posting_H = spread(start_T, bag.start_V1[token_T + 1] - start_T)
+    elements = int(bag.element_P.max(initial=0)) + 1
+    pair_P, owner_P = np.unique(
+        query_T[owner_H] * elements + bag.element_P[posting_H].astype(np.int64), return_inverse=True
+    )
+    mass_P = np.bincount(owner_P, weights=idf_T[owner_H], minlength=len(pair_P))
+    query_P, element_P = np.divmod(pair_P, elements)
+    return query_P, element_P, mass_P / np.maximum(total_Q[query_P], 1e-9) * bag.damping_E[element_P]
+
+
+def _distinct_tokens(cues: CueBatch, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows_QL = cues.token_QL[queries]
+    row, column = np.nonzero(rows_QL >= 0)
+    vocabulary = int(rows_QL.max(initial=0)) + 1
+    pair = np.unique(queries[row] * vocabulary + rows_QL[row, column])
+    query_T, token_T = np.divmod(pair, vocabulary)
+    return query_T, token_T
+
+
+def locate(
+    cues: CueBatch, query_P: np.ndarray, element_P: np.ndarray, charts: Charts, readout: Readout
+) -> Alignments:
+    """The best alignment of each (query, element) pair by its single tokens, weighted by their idf.
+
+    A pair without a common token is laid right before the element's start.
+    """
+    idf_V = charts.bag.idf_V
+    length_Q = cues.length_Q
+    diagonal_P = readout.start_E1[element_P] - length_Q[query_P]
+    where_V = np.full(len(idf_V), -1, dtype=np.int64)
+    last = -1
+    for row, (query, element) in enumerate(zip(query_P.tolist(), element_P.tolist(), strict=True)):
+        if query != last:
+            where_V.fill(-1)
+            where_V[cues.token_QL[query, : length_Q[query]]] = np.arange(length_Q[query])
+            last = query
+        stored = readout.tokens(element)
+        column = where_V[stored]
+        position = np.flatnonzero(column >= 0)
+        if not len(position):
+            continue
+        diagonal = position - column[position]
+        lowest = int(diagonal.min())
+        # A small constant lets tokens without distinction decide where nothing else does.
+        weight = np.bincount(diagonal - lowest, weights=idf_V[stored[position]] + 1e-3)
+        diagonal_P[row] = readout.start_E1[element] + lowest + int(weight.argmax())
+    none = np.zeros(len(query_P))
+    return Alignments(query_P, element_P, diagonal_P, np.zeros((len(query_P), 3), dtype=np.int64), none)

@@ -1,0 +1,202 @@
+"""Ask a snapshot in plain words: the elements that hold them, and the decoded text around with its
+confidence.
+
+The question is encoded as it stands, with and without a leading space, and in other cases, because the same
+words have other tokens at the edges of a text. What the charts, the token bag and the dense index find by
+tokens is then judged as text: a reader asks for words.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from store import Snapshot
+from tasks.codec import Codec, load_codec
+from tasks.corpus import Tokenizer
+from tasks.errors import BadQuery
+from tasks.memory import decode_cells
+from tasks.retrieval.index import Candidate, Index
+
+Match = Literal["exact", "case", "approximate", "nearest"]
+"""exact: the words as asked (white space aside); case: in another case; approximate: some of their tokens;
+nearest: no token in common where the element was found, only a similar key."""
+
+_MATCHES: tuple[Match, ...] = ("exact", "case", "approximate", "nearest")
+
+
+@dataclass(frozen=True)
+class AskedToken:
+    """One decoded token: its text, the decoder's softmax probability, and whether it belongs to the
+    answer."""
+
+    text: str
+    confidence: float
+    matched: bool
+
+
+@dataclass(frozen=True)
+class AskHit:
+    """An element that holds the words, or comes near; `start` is the first token shown, `checksum` the
+    SHA-256 of the stored payload."""
+
+    name: str
+    version: str
+    checksum: str
+    source: str
+    match: Match
+    score: float
+    agreement: float
+    start: int
+    tokens: tuple[AskedToken, ...]
+
+    @property
+    def text(self) -> str:
+        """The decoded text shown."""
+        return "".join(token.text for token in self.tokens)
+
+    @property
+    def confidence(self) -> float:
+        """Mean softmax probability of the tokens shown."""
+        return float(np.mean([token.confidence for token in self.tokens])) if self.tokens else 0.0
+
+
+class Asker:
+    """Answers questions from one snapshot: its index, its tokenizer, and its codec for the confidences."""
+
+    def __init__(self, snapshot: Snapshot, index: Index) -> None:
+        self.snapshot = snapshot
+        self.index = index
+        self.tokenizer = Tokenizer.from_bytes(snapshot.read(snapshot.one("tokenizer")))
+        self.codec: Codec = load_codec(snapshot.read(snapshot.one("codec")))
+
+    def ask(self, question: str, k: int = 5, context_tokens: int = 24) -> list[AskHit]:
+        """The k best elements for a question, exact words first, with `context_tokens` on both sides of the
+        match.
+
+        Raises BadQuery for a question without a visible character.
+        """
+        words = question.split()
+        if not words:
+            raise BadQuery("the question is empty; ask with some words of the document you look for")
+        found = [
+            (self._locate(candidate, cue, words), candidate)
+            for candidate, cue in self._candidates(question.strip(), 4 * k)
+        ]
+        found.sort(
+            key=lambda pair: (_MATCHES.index(pair[0].match), -pair[1].score, -pair[1].agreement, pair[1].name)
+        )
+        return [self._hit(place, candidate, context_tokens) for place, candidate in found[:k]]
+
+    def _candidates(self, question: str, k: int) -> Iterator[tuple[Candidate, np.ndarray]]:
+        """Each element found by any spelling, with the spelling that fits it best."""
+        cues = [self.tokenizer.encode(text) for text in _spellings(question)]
+        longest = self.index.params.max_cue_tokens
+        # A long question is asked by its beginning too: a cue counts by its last tokens.
+        cues += [cue[:longest] for cue in cues if len(cue) > longest]
+        best: dict[str, tuple[Candidate, np.ndarray]] = {}
+        for cue, answers in zip(cues, self.index.search_many(cues, k), strict=True):
+            for candidate in answers:
+                known = best.get(candidate.name)
+                if known is None or _strength(candidate) > _strength(known[0]):
+                    best[candidate.name] = (candidate, cue[-longest:])
+        ordered = sorted(best.values(), key=lambda pair: (*(-s for s in _strength(pair[0])), pair[0].name))
+        yield from ordered[:k]
+
+    def _locate(self, candidate: Candidate, cue: np.ndarray, words: list[str]) -> "_Place":
+        """Where the words stand in the element: by text if they do, else by the tokens' alignment."""
+        ids = self.index.readout.tokens(self.index.readout.row_of[candidate.name])
+        text = self.tokenizer.decode(ids)
+        pattern = r"\s+".join(re.escape(word) for word in words)
+        for match, flags in (("exact", 0), ("case", re.IGNORECASE)):
+            if span := re.search(pattern, text, flags):
+                matched = np.zeros(len(ids), dtype=bool)
+                matched[self._token_at(ids, span.start()) : self._token_at(ids, span.end() - 1) + 1] = True
+                return _Place("exact" if match == "exact" else "case", matched)
+        begin = candidate.offset - len(cue)
+        column = np.arange(len(cue))
+        column = column[(begin + column >= 0) & (begin + column < len(ids))]
+        matched = np.zeros(len(ids), dtype=bool)
+        matched[begin + column] = ids[begin + column] == cue[column]
+        return _Place("approximate" if matched.any() else "nearest", matched)
+
+    def _token_at(self, ids: np.ndarray, character: int) -> int:
+        """The token that the character of the decoded text belongs to."""
+        return (
+            bisect_right(
+                range(len(ids)), character, key=lambda count: len(self.tokenizer.decode(ids[: count + 1]))
+            )
+            if len(ids)
+            else 0
+        )
+
+    def _hit(self, place: "_Place", candidate: Candidate, context: int) -> AskHit:
+        readout = self.index.readout
+        row = self.snapshot.get(candidate.name)
+        ids = readout.tokens(readout.row_of[candidate.name])
+        where = np.flatnonzero(place.matched)
+        first, last = (int(where[0]), int(where[-1])) if len(where) else (0, 0)
+        start, stop = max(first - context, 0), min(last + 1 + context, len(ids))
+        confidence = self._confidence(self.snapshot.read(row), ids, start, stop)
+        tokens = zip(
+            self._pieces(ids[start:stop]), confidence, place.matched[start:stop].tolist(), strict=True
+        )
+        return AskHit(
+            name=candidate.name,
+            version=candidate.version,
+            checksum=row.digest,
+            source=str(row.provenance.get("source", "")),
+            match=place.match,
+            score=candidate.score,
+            agreement=candidate.agreement,
+            start=start,
+            tokens=tuple(AskedToken(text, sure, matched) for text, sure, matched in tokens),
+        )
+
+    @torch.no_grad()
+    def _confidence(self, payload: bytes, ids: np.ndarray, start: int, stop: int) -> list[float]:
+        """Softmax probability of each stored token in [start, stop), decoding only the blocks they lie in."""
+        block = self.codec.architecture.block_tokens
+        cells_NC = decode_cells(payload).dequantise()
+        parents_NPC = self.codec.parents(cells_NC)
+        blocks = slice(start // block, -(-stop // block))
+        logits_BTV = self.codec.logits(
+            cells_NC[blocks], parents_NPC[blocks] if parents_NPC is not None else None
+        )
+        probability_LV = torch.softmax(logits_BTV.flatten(0, 1), -1)
+        rows = torch.arange(start, stop) - blocks.start * block
+        tokens = torch.from_numpy(ids[start:stop].astype(np.int64))
+        return [float(value) for value in probability_LV[rows, tokens]]
+
+    def _pieces(self, ids: np.ndarray) -> list[str]:
+        """The text of each token; a character spread over several tokens belongs to the last of them."""
+        pieces: list[str] = []
+        shown = ""
+        for count in range(1, len(ids) + 1):
+            text = self.tokenizer.decode(ids[:count])
+            unfinished = text.endswith("\ufffd") and count < len(ids)
+            pieces.append("" if unfinished else text[len(shown) :])
+            shown = shown if unfinished else text
+        return pieces
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How the words were found in an element, and which of its tokens (bool) they cover."""
+
+    match: Match
+    matched: np.ndarray
+
+
+def _spellings(question: str) -> list[str]:
+    """The question in the cases worth trying, inside a text (after a space) and at its start."""
+    cases = dict.fromkeys([question, question.lower(), question[:1].upper() + question[1:]])
+    return [edge + spelling for spelling in cases for edge in (" ", "")]
+
+
+def _strength(candidate: Candidate) -> tuple[float, float]:
+    return candidate.score, candidate.agreement

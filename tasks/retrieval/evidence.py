@@ -1,0 +1,102 @@
+"""All that speaks for the candidates of a batch of cues: chart hits first, token bag and dense keys where
+needed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.retrieval.alignment import Alignments, bag_mass, find, locate
+from tasks.retrieval.charts import Charts
+from tasks.retrieval.cues import CueBatch
+from tasks.retrieval.dense import CueEncoder, DenseIndex
+from tasks.retrieval.features import Verified, feature_matrix, verify
+from tasks.retrieval.params import SearchParams
+from tasks.retrieval.readout import Readout
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where candidates come from: one set of memories, decoded, sketched and (optionally) densely keyed."""
+
+    readout: Readout
+    charts: Charts
+    dense: DenseIndex | None
+    encoder: CueEncoder | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The alignments of a batch, verified, with their features_AF (float64)."""
+
+    alignments: Alignments
+    verified: Verified
+    features_AF: np.ndarray
+
+
+def gather(cues: CueBatch, sources: Sources, search: SearchParams) -> Evidence:
+    """Evidence for a batch of cues.
+
+    The token bag and the dense index are asked only for cues that no chart aligned with confidence: they
+    cost more, and a verified run of equal tokens leaves them nothing to add.
+    """
+    readout, charts = sources.readout, sources.charts
+    found = find(cues, charts, readout, search)
+    verified = verify(cues, found, readout)
+    best_Q = np.zeros(len(cues))
+    np.maximum.at(best_Q, found.query_A, verified.agreement_A)
+    unsure = np.flatnonzero(best_Q < search.confident_agreement)
+    if not len(unsure):
+        none_A = np.zeros(len(found))
+        features_AF = feature_matrix(cues, found, verified, charts, readout, none_A, none_A, none_A)
+        return Evidence(found, verified, features_AF)
+    mass = PairValues(*bag_mass(cues, unsure, charts, search.bag_probes), len(readout))
+    pairs = [mass.best(search.bag_elements)]
+    query_QC = None
+    if sources.dense is not None and sources.encoder is not None:
+        own_UC = sources.dense.queries(sources.encoder([cues.row(query) for query in unsure.tolist()]))
+        _, near_Uk = sources.dense.search(own_UC, search.dense_elements)
+        pairs.append(np.repeat(unsure, near_Uk.shape[1]) * len(readout) + near_Uk.ravel())
+        query_QC = np.zeros((len(cues), own_UC.shape[1]), dtype=np.float32)
+        query_QC[unsure] = own_UC
+    query_P, element_P = np.divmod(np.unique(np.concatenate(pairs)), len(readout))
+    found = found.joined(locate(cues, query_P, element_P, charts, readout))
+    verified = verify(cues, found, readout)
+    unsure_A = np.isin(found.query_A, unsure)
+    cosine_A = np.zeros(len(found))
+    if sources.dense is not None and query_QC is not None:
+        key_AC = sources.dense.key_EC[found.element_A[unsure_A]]
+        cosine_A[unsure_A] = np.einsum("ac,ac->a", key_AC, query_QC[found.query_A[unsure_A]])
+    bag_A = mass.of(found.query_A, found.element_A)
+    features_AF = feature_matrix(cues, found, verified, charts, readout, bag_A, cosine_A, unsure_A)
+    return Evidence(found, verified, features_AF)
+
+
+class PairValues:
+    """Values of some (query, element) pairs, sorted by pair; every other pair has zero."""
+
+    def __init__(
+        self, query_P: np.ndarray, element_P: np.ndarray, value_P: np.ndarray, elements: int
+    ) -> None:
+        self.query_P = query_P
+        self.pair_P = query_P * elements + element_P
+        self.value_P = value_P
+        self.elements = elements
+
+    def best(self, limit: int) -> np.ndarray:
+        """The `limit` greatest pairs of each query, as query * elements + element."""
+        # Rounded, because equal sums in another order differ in their last bits.
+        order = np.lexsort((self.pair_P, -np.round(self.value_P, 9), self.query_P))
+        query_P = self.query_P[order]
+        best: np.ndarray = self.pair_P[
+            order[np.arange(len(order)) - np.searchsorted(query_P, query_P) < limit]
+        ]
+        return best
+
+    def of(self, query_A: np.ndarray, element_A: np.ndarray) -> np.ndarray:
+        """The values (float64) of these pairs."""
+        pair_A = query_A * self.elements + element_A
+        if not len(self.pair_P):
+            return np.zeros(len(pair_A))
+        slot_A = np.minimum(np.searchsorted(self.pair_P, pair_A), len(self.pair_P) - 1)
+        value_A: np.ndarray = np.where(self.pair_P[slot_A] == pair_A, self.value_P[slot_A], 0.0)
+        return value_A
