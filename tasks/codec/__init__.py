@@ -8,6 +8,7 @@ from tasks.codec.model import Codec, freeze, load_codec, parent_means
 from tasks.codec.params import CodecArchitecture, CodecParams
 from tasks.codec.reading import Reading, Recall, read_cells, score_slots
 from tasks.codec.rounding import CellDtype, as_stored, dequantise, quantise, stored_bytes
+from tasks.codec.step import open_codec, train_codec
 from tasks.codec.train import Checkpoints, Trainer, cross_entropy, train, validate
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "freeze",
     "group_documents",
     "load_codec",
+    "open_codec",
     "orthogonal_lift",
     "parent_means",
     "quantise",
@@ -41,5 +43,6 @@ __all__ = [
     "score_slots",
     "stored_bytes",
     "train",
+    "train_codec",
     "validate",
 ]

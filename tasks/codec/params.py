@@ -68,6 +68,9 @@ class CodecParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    name: str = Field(
+        default="docs", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names the element codec/<name>."
+    )
     architecture: CodecArchitecture = CodecArchitecture()
     seed: int = Field(
         default=2, ge=0, description="Seed of the initial weights, of the data order and of candidates."

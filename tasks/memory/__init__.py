@@ -1,0 +1,26 @@
+"""Memories: documents as adapted cells under a frozen codec, checked as stored and published as elements."""
+
+from tasks.memory.cells import MemoryCells, decode_cells, encode_cells
+from tasks.memory.figures import SPAN, Figures, measure, pool
+from tasks.memory.outcome import Outcome, ShardResult, summarise
+from tasks.memory.params import MemoryParams
+from tasks.memory.step import build_shard
+from tasks.memory.worker import Tiles, WorkedDocument, work_documents
+
+__all__ = [
+    "SPAN",
+    "Figures",
+    "MemoryCells",
+    "MemoryParams",
+    "Outcome",
+    "ShardResult",
+    "Tiles",
+    "WorkedDocument",
+    "build_shard",
+    "decode_cells",
+    "encode_cells",
+    "measure",
+    "pool",
+    "summarise",
+    "work_documents",
+]

@@ -1,0 +1,115 @@
+"""What a stored document reads back as: figures per document and pooled over many."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.codec import Codec, Reading, group_documents
+from tasks.memory.cells import MemoryCells
+from tasks.memory.params import MemoryParams
+from tasks.memory.worker import Tiles
+
+SPAN = 8
+"""Tokens of a span; a span counts as exact when all of them are read right."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Reconstruction of one document or of several together, measured on stored cells with the full softmax.
+
+    `token_recall` and `loss` (nats) are means over tokens. `span8_exact` is the share of sliding windows of 8
+    consecutive tokens, across block borders but inside a document, that are right throughout; a shorter
+    document is one window. `steps` sums the adaptation steps of all blocks.
+    """
+
+    documents: int
+    tokens: int
+    blocks: int
+    spans: int
+    token_recall: float
+    span8_exact: float
+    loss: float
+    steps: int
+    cell_bytes: int
+
+    @property
+    def cell_bytes_per_block(self) -> float:
+        """Bytes of stored numbers for one block."""
+        return self.cell_bytes / max(self.blocks, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values, as kept in facts and notes."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Figures from `to_dict`."""
+        return cls(**values)
+
+
+def pool(figures: Iterable[Figures]) -> Figures:
+    """Figures of several documents together: every token and every span counts once."""
+    parts = list(figures)
+    tokens = sum(part.tokens for part in parts)
+    spans = sum(part.spans for part in parts)
+    return Figures(
+        documents=sum(part.documents for part in parts),
+        tokens=tokens,
+        blocks=sum(part.blocks for part in parts),
+        spans=spans,
+        token_recall=sum(part.token_recall * part.tokens for part in parts) / max(tokens, 1),
+        span8_exact=sum(part.span8_exact * part.spans for part in parts) / max(spans, 1),
+        loss=sum(part.loss * part.tokens for part in parts) / max(tokens, 1),
+        steps=sum(part.steps for part in parts),
+        cell_bytes=sum(part.cell_bytes for part in parts),
+    )
+
+
+def measure(
+    codec: Codec,
+    documents: Sequence[np.ndarray],
+    memories: Sequence[MemoryCells],
+    steps: Sequence[int],
+    params: MemoryParams,
+) -> list[Figures]:
+    """Figures of each document (L,) from its stored cells, read in the workers' own tiles."""
+    tiles = Tiles(codec, params.tile_blocks)
+    groups = group_documents(documents, codec.architecture)
+    reading = tiles.read_all(groups, _grouped(memories, tiles))
+    measured = []
+    for number, (ids, memory, taken) in enumerate(zip(documents, memories, steps, strict=True)):
+        rows_N = (groups.document_N == number).repeat_interleave(tiles.group)
+        measured.append(_figures(reading, rows_N, len(ids), memory, taken))
+    return measured
+
+
+def _grouped(memories: Sequence[MemoryCells], tiles: Tiles) -> Tensor:
+    """Stored cells of all documents as float32 (M, G, C), short groups filled with zeros."""
+    padded = []
+    for memory in memories:
+        cells_NC = memory.dequantise()
+        missing = -len(memory) % tiles.group
+        padded.append(torch.nn.functional.pad(cells_NC, (0, 0, 0, missing)))
+    return torch.cat(padded).view(-1, tiles.group, tiles.cell_width)
+
+
+def _figures(reading: Reading, rows_N: Tensor, length: int, memory: MemoryCells, steps: int) -> Figures:
+    right_L = reading.right_NT[rows_N].flatten()[:length]
+    loss_L = reading.loss_NT[rows_N].flatten()[:length].double()
+    span = min(SPAN, length)
+    exact_W = right_L.unfold(0, span, 1).all(1)
+    return Figures(
+        documents=1,
+        tokens=length,
+        blocks=len(memory),
+        spans=len(exact_W),
+        token_recall=float(right_L.double().mean()),
+        span8_exact=float(exact_W.double().mean()),
+        loss=float(loss_L.mean()),
+        steps=steps,
+        cell_bytes=memory.nbytes,
+    )

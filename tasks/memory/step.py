@@ -1,0 +1,161 @@
+"""The memory room's door to the store: build the memories of one worker shard, unit by unit."""
+
+from collections.abc import Callable, Sequence
+
+from store import Build, Element, Receipt, Ref, Store, fingerprint
+from tasks.codec import Codec, load_codec
+from tasks.corpus import Document, Tokenizer, is_worker_shard, load_shard, load_tokenizer
+from tasks.errors import TaskError
+from tasks.memory.cells import decode_cells, encode_cells
+from tasks.memory.figures import Figures, measure
+from tasks.memory.outcome import Outcome, ShardResult
+from tasks.memory.params import MemoryParams
+from tasks.memory.worker import work_documents
+from tasks.progress import Progress, silent
+
+RECIPE = "memory.build/1"
+UNIT_RECIPE = "memory.unit/1"
+
+Advance = Callable[[float], None]
+"""Called with the share of a unit that has been looked at."""
+
+
+def build_shard(
+    store: Store,
+    build: Build,
+    params: MemoryParams,
+    shard: Ref,
+    tokenizer: Ref,
+    codec: Ref,
+    progress: Progress = silent,
+    *,
+    device: str = "cpu",
+) -> ShardResult:
+    """Build the memories of one worker shard; commit the receipts of all shards to make them visible.
+
+    A unit is `unit_documents` documents in the order of names. Units that an earlier run of this build
+    finished are taken from their receipts, and documents already published for the same text, codec and
+    parameters from the catalog; neither changes what the others become. A document below the thresholds is
+    reported, not published. `progress` counts documents.
+
+    Raises `TaskError` for a shard of the training half, because the codec has seen its documents.
+    """
+    if not is_worker_shard(shard):
+        raise TaskError(f"{shard.name} trains the codec; build memories from odd shards")
+    worker = _Worker(store, build, params, tokenizer, codec, device)
+    documents = load_shard(store.read(shard))
+    size = params.unit_documents
+    receipts: list[Receipt] = []
+    outcomes: list[Outcome] = []
+    worked = 0
+    for number, start in enumerate(range(0, len(documents), size)):
+        chosen = documents[start : start + size]
+
+        def advance(share: float, start: int = start, count: int = len(chosen)) -> None:
+            progress(start + int(share * count), len(documents))
+
+        receipt, unit_outcomes, computed = worker.unit(f"{shard.name}/{number:04d}", chosen, advance)
+        if receipt is not None:
+            receipts.append(receipt)
+        outcomes += unit_outcomes
+        worked += computed
+        progress(start + len(chosen), len(documents))
+    return ShardResult(shard, tuple(receipts), tuple(outcomes), worked)
+
+
+class _Worker:
+    """One codec, one tokenizer and one set of parameters at work; both are loaded when first needed."""
+
+    def __init__(
+        self, store: Store, build: Build, params: MemoryParams, tokenizer: Ref, codec: Ref, device: str
+    ) -> None:
+        self._store = store
+        self._catalog = store.catalog()
+        self._build = build
+        self._finished = build.receipts()
+        self._params = params
+        self._tokenizer = tokenizer
+        self._codec = codec
+        self._device = device
+        self._loaded: tuple[Tokenizer, Codec] | None = None
+        # How documents are shared out to units changes no document.
+        self._identity = params.model_dump(mode="json", exclude={"unit_documents"})
+
+    def unit(
+        self, unit: str, documents: Sequence[Document], advance: Advance
+    ) -> tuple[Receipt | None, list[Outcome], int]:
+        """Receipt of a unit (None if the catalog holds all of it), outcomes, and documents computed now."""
+        recipe = fingerprint(UNIT_RECIPE, params={}, inputs=[self.recipe(d) for d in documents])
+        receipt = self._finished.get(unit)
+        # A unit of that name made from other documents or parameters is done again.
+        if receipt is not None and receipt.notes.get("recipe") == recipe:
+            return receipt, [Outcome.from_dict(values) for values in receipt.notes["outcomes"]], 0
+        known = self._published(documents)
+        new = [document for document in documents if document.name not in known]
+        if not new:
+            return None, [known[document.name] for document in documents], 0
+        with self._build.writer(unit=unit) as writer:
+            for outcome, element in self._work(new, advance):
+                known[outcome.name] = outcome
+                if element is not None:
+                    writer.add(element)
+            outcomes = [known[document.name] for document in documents]
+            notes = {"recipe": recipe, "outcomes": [outcome.to_dict() for outcome in outcomes]}
+            return writer.finish(notes=notes), outcomes, len(new)
+
+    def recipe(self, document: Document) -> str:
+        """Fingerprint of one document's memory."""
+        inputs = [document.digest, self._codec.version, self._tokenizer.version]
+        return fingerprint(RECIPE, params={"name": document.name, **self._identity}, inputs=inputs)
+
+    def _published(self, documents: Sequence[Document]) -> dict[str, Outcome]:
+        rows = ((document.name, self._catalog.find(self.recipe(document))) for document in documents)
+        return {
+            name: Outcome(name, row.ref, Figures.from_dict(row.facts))
+            for name, row in rows
+            if row is not None
+        }
+
+    def _work(self, documents: Sequence[Document], advance: Advance) -> list[tuple[Outcome, Element | None]]:
+        """Outcome of every document, and its element if it passes the thresholds.
+
+        Figures are those of the payload's own bytes, read back with the full softmax.
+        """
+        tokenizer, codec = self._load()
+        ids = tokenizer.encode_many([document.text for document in documents])
+        worked = work_documents(codec, ids, self._params, lambda done, total: advance(done / total))
+        payloads = [encode_cells(item.memory) for item in worked]
+        steps = [int(item.steps_N.sum()) for item in worked]
+        figures = measure(codec, ids, [decode_cells(payload) for payload in payloads], steps, self._params)
+        results: list[tuple[Outcome, Element | None]] = []
+        for document, payload, measured in zip(documents, payloads, figures, strict=True):
+            accepted = (
+                measured.token_recall >= self._params.token_recall and measured.loss <= self._params.loss
+            )
+            element = self._element(document, payload, measured) if accepted else None
+            results.append((Outcome(document.name, element.ref if element else None, measured), element))
+        return results
+
+    def _element(self, document: Document, payload: bytes, figures: Figures) -> Element:
+        return Element(
+            "memory",
+            document.name,
+            payload,
+            requires=(self._codec.version,),
+            provenance={
+                "recipe": self.recipe(document),
+                "document": document.digest,
+                "source": document.source,
+                "tokens": figures.tokens,
+                "codec": str(self._codec),
+                "tokenizer": str(self._tokenizer),
+                "params": self._identity,
+            },
+            facts=figures.to_dict(),
+        )
+
+    def _load(self) -> tuple[Tokenizer, Codec]:
+        if self._loaded is None:
+            codec = load_codec(self._store.read(self._codec)).to(self._device)
+            self._loaded = load_tokenizer(self._store, self._tokenizer), codec
+        return self._loaded
