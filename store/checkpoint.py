@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from store.backend import Backend
 from store.errors import IntegrityError, StorageUnavailable
@@ -29,7 +28,7 @@ from store.format import (
     is_digest,
     sha256,
 )
-from store.rows import decode_table, encode_rows, encode_table, rows_of
+from store.rows import decode_table, encode_rows, encode_table, read_parquet, rows_of
 
 if TYPE_CHECKING:
     from store.log import Commit, Log
@@ -74,10 +73,12 @@ def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
         raise IntegrityError(f"{key} is not the name of a checkpoint; delete that object")
     check_digest(data, digest, key, holds="log checkpoint")
     try:
-        columns = pq.read_table(pa.BufferReader(data), schema=_SCHEMA).to_pydict()
-    except (pa.ArrowException, ValueError) as error:
+        columns = read_parquet(pa.BufferReader(data)).to_pydict()
+        merged = columns["index"][BLOCK - 1 :: BLOCK]
+        entries = [entry.encode() for entry in columns["entry"]]
+    except (pa.ArrowException, KeyError, ValueError) as error:
         raise IntegrityError(f"{key} is not a checkpoint of this store; {RESTORE}") from error
-    return Checkpoint([entry.encode() for entry in columns["entry"]], columns["index"][BLOCK - 1 :: BLOCK])
+    return Checkpoint(entries, merged)
 
 
 def write_checkpoint_if_due(backend: Backend, log: Log) -> None:

@@ -139,13 +139,22 @@ def encode_table(table: pa.Table, *, group_size: int = 4096) -> bytes:
 def decode_table(data: bytes, key: str) -> tuple[pa.Table, dict[str, Any]]:
     """Read a file of rows and its metadata; raises `IntegrityError` naming `key` if it is not one."""
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        table = read_parquet(pa.BufferReader(data))
         metadata = json.loads((table.schema.metadata or {})[_METADATA_KEY])
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
     if table.schema.names != SCHEMA.names:
         raise IntegrityError(f"{key} has other columns than a table of this store; {RESTORE}")
     return table, metadata
+
+
+def read_parquet(source: pa.NativeFile) -> pa.Table:
+    """Read a whole Parquet file on the calling thread.
+
+    pyarrow's thread pools gain nothing on files of this size, and a short process that started them is now
+    and then aborted by the C++ runtime at exit ("terminate called without an active exception").
+    """
+    return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
 
 
 def rows_of(

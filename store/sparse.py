@@ -73,9 +73,8 @@ class SparseTable:
         chunks = [(run[0].offset, self._fetch(run[0].offset, run)) for run in runs]
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
-        table: pa.Table = pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False).read_row_groups(
-            list(numbers)
-        )
+        file = pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False)
+        table: pa.Table = file.read_row_groups(list(numbers), use_threads=False)
         return table
 
     def _fetch(self, offset: int, regions: Sequence[Region]) -> bytes:

@@ -31,6 +31,7 @@ from store.format import (
     pack_key,
     sha256,
     snapshot_key,
+    snapshot_rows_key,
     unseal,
 )
 from store.report import Finding, VerifyReport
@@ -153,6 +154,7 @@ class _Verification:
             previous = sha256(data)
         except (IntegrityError, KeyMissing) as error:
             self._add(FORMAT_KEY, str(error))
+        self._tick()
         for number, key in enumerate(sorted(keys), start=1):
             try:
                 if key != log_key(number):
@@ -206,7 +208,8 @@ class _Verification:
         record = unseal(self._get(key), key)
         rows = self._pinned.get(record["rows"])
         if rows is None:
-            raise IntegrityError(f"the rows of snapshot {identity[:12]} are missing or damaged; {RESTORE}")
+            where = snapshot_rows_key(record["rows"])
+            raise IntegrityError(f"{where}, the rows of {key}, is missing or damaged; {RESTORE}")
         self._pinned[identity] = rows
         if not identity == record["id"] == snapshot_id((row.name, row.version) for row in rows):
             self._add(

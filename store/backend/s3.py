@@ -22,10 +22,14 @@ from store.backend import Body, ObjectInfo
 from store.backend.s3_errors import endpoint_name, status_of, translate, translate_conditional
 from store.errors import ConfigurationError, KeyExists, KeyMissing, TokenMismatch, Unreachable
 
-_CONNECT_TIMEOUT_S = 5
-_READ_TIMEOUT_S = 30
 _ATTEMPTS = 4
-_CONNECTIONS = 32
+_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 5,
+    "read_timeout": 30,
+    "max_pool_connections": 32,
+    "request_checksum_calculation": "when_required",
+    "response_checksum_validation": "when_required",
+}
 
 
 class S3Backend:
@@ -37,8 +41,12 @@ class S3Backend:
         self._prefix = f"{prefix}/" if prefix else ""
         try:
             session = boto3.session.Session()
-            self._client = _client(session, attempts=_ATTEMPTS)
-            self._client_once = _client(session, attempts=1)
+            client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS)))
+            style = {"s3": {"addressing_style": "path"}} if _is_foreign(client) else {}
+            if style:
+                client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS), **style))
+            self._client = client
+            self._client_once = session.client("s3", config=Config(**_OPTIONS, retries=_retries(1), **style))
         except (boto.BotoCoreError, ValueError) as error:
             raise _misconfigured(error, self.url) from error
         self._endpoint = endpoint_name(self._client.meta.endpoint_url)
@@ -136,21 +144,14 @@ def _span(offset: int, length: int | None) -> str:
     return f"bytes={offset}-" if length is None else f"bytes={offset}-{offset + length - 1}"
 
 
-def _client(session: Any, *, attempts: int) -> Any:
-    """Make a client; servers other than AWS get path-style addresses, since few have a host per bucket."""
-    options: dict[str, Any] = {
-        "connect_timeout": _CONNECT_TIMEOUT_S,
-        "read_timeout": _READ_TIMEOUT_S,
-        "max_pool_connections": _CONNECTIONS,
-        "retries": {"mode": "standard", "total_max_attempts": attempts},
-        "request_checksum_calculation": "when_required",
-        "response_checksum_validation": "when_required",
-    }
-    client = session.client("s3", config=Config(**options))
+def _retries(attempts: int) -> dict[str, Any]:
+    return {"mode": "standard", "total_max_attempts": attempts}
+
+
+def _is_foreign(client: Any) -> bool:
+    """Tell whether the endpoint is not AWS: few such servers have a host name for every bucket."""
     host = urlsplit(client.meta.endpoint_url).hostname or ""
-    if host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
-        return client
-    return session.client("s3", config=Config(**options, s3={"addressing_style": "path"}))
+    return not host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
 def _misconfigured(error: Exception, url: str) -> ConfigurationError:

@@ -53,6 +53,13 @@ _DAMAGED_UPLOAD = frozenset(
 )
 _FULL = frozenset({"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull"})
 _BUSY = frozenset({"SlowDown", "ServiceUnavailable", "RequestTimeout", "TooManyRequests", "Throttling"})
+_NO_ANSWER = (
+    boto.ConnectionError,
+    boto.HTTPClientError,
+    boto.IncompleteReadError,
+    boto.ResponseStreamingError,
+    OSError,
+)
 _NOT_SENT = (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError, boto.SSLError)
 
 
@@ -79,9 +86,7 @@ def translate(error: Exception, verb: str, key: str, url: str, endpoint: str) ->
         return _answered(error, where, key, url, endpoint)
     if isinstance(error, boto.ParamValidationError):
         return ConfigurationError(f"cannot {where}: the bucket name is not valid; check the store URL")
-    if isinstance(
-        error, (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError, OSError)
-    ):
+    if isinstance(error, _NO_ANSWER):
         return Unreachable(
             f"cannot {where}: {endpoint} does not answer ({type(error).__name__}); check the endpoint "
             "(AWS_ENDPOINT_URL_S3) and the network, then run again"

