@@ -47,12 +47,14 @@ class Build:
         name: str,
         *,
         owner: str,
+        run: Mapping[str, Any] | None = None,
         target_bytes: int = TARGET_BYTES,
     ) -> None:
         self.name = check_label(name, "build")
         self._backend = backend
         self._log = log
         self._catalog = catalog
+        self._run = dict(run or {})
         self._target = target_bytes
         self._lease = Lease(backend, name, owner)
         self._lease.hold()
@@ -135,7 +137,7 @@ class Build:
             return Draft(
                 action=PUBLISH,
                 message=message,
-                run=plain(run or {}),
+                run=plain({**self._run, **(run or {})}),
                 build=self.name,
                 receipts=identity,
                 indexes=(sha256(index),),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from store import conditional
 from store.backend import Backend
@@ -10,13 +11,21 @@ from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
 from store.element import Ref
 from store.errors import ElementNotFound, InputError, MissingRequirement
-from store.format import snapshot_key, snapshot_rows_key, unseal
+from store.format import plain, snapshot_key, snapshot_rows_key, unseal
 from store.log import PIN, Commit, Draft, Log
 from store.rows import Row
 from store.snapshot import Snapshot, encode_snapshot, open_snapshot
 
 
-def pin(backend: Backend, log: Log, catalog: Catalog, refs: Iterable[Ref], *, message: str) -> Snapshot:
+def pin(
+    backend: Backend,
+    log: Log,
+    catalog: Catalog,
+    refs: Iterable[Ref],
+    *,
+    message: str,
+    run: Mapping[str, Any] | None = None,
+) -> Snapshot:
     """Write the snapshot of `refs` and record it in one commit; pinning the same set again is a no-op.
 
     Raises `ElementNotFound` for a version that is not visible, `MissingRequirement` if the set is not closed
@@ -36,7 +45,7 @@ def pin(backend: Backend, log: Log, catalog: Catalog, refs: Iterable[Ref], *, me
         backend.put(snapshot_rows_key(record["rows"]), table)
         # Two writers of one snapshot agree on its content; whichever head record is first serves both.
         conditional.create(backend, snapshot_key(identity), head)
-        return Draft(action=PIN, message=message, run={}, snapshot=identity)
+        return Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
 
     log.append(prepare)
     write_checkpoint_if_due(backend, log)

@@ -41,17 +41,21 @@ class Store:
     `s3://bucket/prefix`.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        """Open the store on `backend`; raises `NotAStore` or `UnsupportedFormat`."""
+    def __init__(self, backend: Backend, *, run: Mapping[str, Any] | None = None) -> None:
+        """Open the store on `backend`; raises `NotAStore` or `UnsupportedFormat`.
+
+        `run` says where and why the caller works; every commit made through this instance records it.
+        """
         self._backend = backend
+        self._run = dict(run or {})
         origin = _read_format(backend)
         self._log = Log(backend, origin)
         self._catalog = Catalog(backend, self._log)
 
     @classmethod
-    def open(cls, url: str) -> Self:
-        """Open an existing store; raises `NotAStore` if there is none at `url`."""
-        return cls(open_backend(url))
+    def open(cls, url: str, *, run: Mapping[str, Any] | None = None) -> Self:
+        """Open an existing store; raises `NotAStore` if there is none at `url`. For `run` see `Store`."""
+        return cls(open_backend(url), run=run)
 
     @classmethod
     def create(cls, url: str) -> Self:
@@ -84,7 +88,15 @@ class Store:
         `owner` says who builds (host, run); it is only recorded. `target_bytes` is the size at which a pack
         is closed.
         """
-        return Build(self._backend, self._log, self._catalog, name, owner=owner, target_bytes=target_bytes)
+        return Build(
+            self._backend,
+            self._log,
+            self._catalog,
+            name,
+            owner=owner,
+            run=self._run,
+            target_bytes=target_bytes,
+        )
 
     def publish(
         self, elements: Iterable[Element], *, message: str, run: Mapping[str, Any] | None = None
@@ -125,7 +137,7 @@ class Store:
 
     def pin(self, refs: Iterable[Ref], *, message: str) -> Snapshot:
         """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`."""
-        return pin(self._backend, self._log, self._catalog, refs, message=message)
+        return pin(self._backend, self._log, self._catalog, refs, message=message, run=self._run)
 
     def snapshot(self, spec: str) -> Snapshot:
         """Open a snapshot by id, unique prefix of at least 8 digits, tag or head (`tag:x`, `head:x`)."""

@@ -393,3 +393,13 @@ def test_one_store_serves_many_threads(store: Store) -> None:
     assert payloads == [memory(number).payload for number in range(24)]
     assert [commit.elements for commit in store.log()] == [1] * 24
     assert store.verify(full=True).ok
+
+
+def test_commits_record_the_run_that_the_store_was_opened_for(store: Store) -> None:
+    mine = Store(store.backend, run={"flow": "build-memory"})
+    [ref] = mine.publish([memory(0)], message="first", run={"host": "here"})
+    mine.pin([ref], message="second")
+    assert [commit.run for commit in store.log()] == [
+        {"flow": "build-memory", "host": "here"},
+        {"flow": "build-memory"},
+    ]
