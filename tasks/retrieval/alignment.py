@@ -14,6 +14,9 @@ from tasks.retrieval.hashing import inside, ngram_hashes
 from tasks.retrieval.params import SearchParams
 from tasks.retrieval.readout import Readout
 
+# Hashed charts, in the order of `Alignments.hits_AC`.
+_CHARTS = 3
+
 
 @dataclass(frozen=True)
 class Alignments:
@@ -89,29 +92,23 @@ def find(cues: CueBatch, charts: Charts, readout: Readout, search: SearchParams)
     within_F = np.arange(len(cues.token_F)) - begin_F
     places = _Places(readout, cues)
     params = charts.params
-    total = max(len(readout.tokens_N), 1)
+    sketches = (
+        (charts.prefix, params.prefix_tokens, within_F == 0),
+        (charts.window, params.window_tokens, True),
+        (charts.ngram, params.ngram_tokens, True),
+    )
     place_parts, kind_parts, weight_parts = [], [], []
-    for kind, (chart, length) in enumerate(
-        (
-            (charts.prefix, params.prefix_tokens),
-            (charts.window, params.window_tokens),
-            (charts.ngram, params.ngram_tokens),
-        )
-    ):
-        hash_M = ngram_hashes(cues.token_F, length)
-        valid_F = inside(cues.start_Q1, length)
-        if chart is charts.prefix:
-            valid_F &= within_F == 0
-        probe_M = np.flatnonzero(valid_F)
-        hits = chart.probe(hash_M[probe_M], search.max_postings)
+    for kind, (chart, length, asked) in enumerate(sketches):
+        probe_M = np.flatnonzero(inside(cues.start_Q1, length) & asked)
+        hits = chart.probe(ngram_hashes(cues.token_F, length)[probe_M], search.max_postings)
         flat_H = probe_M[hits.probe_H]
         element_H = readout.element_of(hits.position_H)
         place_parts.append(places.pack(query_F[flat_H], element_H, hits.position_H - within_F[flat_H]))
         kind_parts.append(np.full(len(flat_H), kind))
-        weight_parts.append(np.log(1 + total / hits.found_H))
+        weight_parts.append(np.log(1 + len(readout.tokens_N) / hits.found_H))
     place_A, owner_H = np.unique(np.concatenate(place_parts), return_inverse=True)
     kind_H = np.concatenate(kind_parts)
-    hits_AC = np.bincount(owner_H * 3 + kind_H, minlength=3 * len(place_A)).reshape(-1, 3)
+    hits_AC = np.bincount(owner_H * _CHARTS + kind_H, minlength=_CHARTS * len(place_A)).reshape(-1, _CHARTS)
     weight_A = np.bincount(owner_H, weights=np.concatenate(weight_parts), minlength=len(place_A))
     found = Alignments(*places.unpack(place_A), hits_AC, weight_A)
     return found.take(_heaviest(found.query_A, weight_A, search.max_alignments))
@@ -186,4 +183,4 @@ def locate(
         weight = np.bincount(diagonal - lowest, weights=idf_V[stored[position]] + 1e-3)
         diagonal_P[row] = readout.start_E1[element] + lowest + int(weight.argmax())
     none = np.zeros(len(query_P))
-    return Alignments(query_P, element_P, diagonal_P, np.zeros((len(query_P), 3), dtype=np.int64), none)
+    return Alignments(query_P, element_P, diagonal_P, np.zeros((len(query_P), _CHARTS), dtype=np.int64), none)

@@ -23,10 +23,11 @@ from tasks.memory import decode_cells
 from tasks.retrieval.index import Candidate, Index
 
 Match = Literal["exact", "case", "approximate", "nearest"]
-"""exact: the words as asked (white space aside); case: in another case; approximate: some of their tokens;
-nearest: no token in common where the element was found, only a similar key."""
+"""exact: the words as asked (white space aside); case: in another case; approximate: several of their tokens
+in place; nearest: next to nothing of them, only the best that there is."""
 
 _MATCHES: tuple[Match, ...] = ("exact", "case", "approximate", "nearest")
+_SEVERAL = 2
 
 
 @dataclass(frozen=True)
@@ -112,27 +113,24 @@ class Asker:
         ids = self.index.readout.tokens(self.index.readout.row_of[candidate.name])
         text = self.tokenizer.decode(ids)
         pattern = r"\s+".join(re.escape(word) for word in words)
-        for match, flags in (("exact", 0), ("case", re.IGNORECASE)):
-            if span := re.search(pattern, text, flags):
-                matched = np.zeros(len(ids), dtype=bool)
-                matched[self._token_at(ids, span.start()) : self._token_at(ids, span.end() - 1) + 1] = True
-                return _Place("exact" if match == "exact" else "case", matched)
-        begin = candidate.offset - len(cue)
-        column = np.arange(len(cue))
-        column = column[(begin + column >= 0) & (begin + column < len(ids))]
         matched = np.zeros(len(ids), dtype=bool)
-        matched[begin + column] = ids[begin + column] == cue[column]
-        return _Place("approximate" if matched.any() else "nearest", matched)
+        as_asked = re.search(pattern, text)
+        if span := as_asked or re.search(pattern, text, re.IGNORECASE):
+            matched[self._token_at(ids, span.start()) : self._token_at(ids, span.end() - 1) + 1] = True
+            return _Place("exact" if as_asked else "case", matched)
+        begin = candidate.offset - len(cue)
+        # An offset at the element's end may stand for a cue that overhangs it by some tokens.
+        begins = range(begin, candidate.offset) if candidate.offset == len(ids) else (begin,)
+        matched = max((_overlay(ids, cue, begin) for begin in begins), key=np.count_nonzero)
+        return _Place("approximate" if np.count_nonzero(matched) >= _SEVERAL else "nearest", matched)
 
     def _token_at(self, ids: np.ndarray, character: int) -> int:
-        """The token that the character of the decoded text belongs to."""
-        return (
-            bisect_right(
-                range(len(ids)), character, key=lambda count: len(self.tokenizer.decode(ids[: count + 1]))
-            )
-            if len(ids)
-            else 0
-        )
+        """The token that a character of the decoded text belongs to."""
+
+        def characters_through(token: int) -> int:
+            return len(self.tokenizer.decode(ids[: token + 1]))
+
+        return bisect_right(range(len(ids)), character, key=characters_through)
 
     def _hit(self, place: "_Place", candidate: Candidate, context: int) -> AskHit:
         readout = self.index.readout
@@ -190,6 +188,15 @@ class _Place:
 
     match: Match
     matched: np.ndarray
+
+
+def _overlay(ids: np.ndarray, cue: np.ndarray, begin: int) -> np.ndarray:
+    """Which tokens of an element (bool) equal those of a cue laid over it from `begin` (may be negative)."""
+    place = np.arange(begin, begin + len(cue))
+    inside = (place >= 0) & (place < len(ids))
+    matched = np.zeros(len(ids), dtype=bool)
+    matched[place[inside]] = ids[place[inside]] == cue[inside]
+    return matched
 
 
 def _spellings(question: str) -> list[str]:

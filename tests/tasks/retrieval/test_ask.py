@@ -106,3 +106,13 @@ def test_a_long_passage_is_asked_by_both_ends(asker: Asker, texts: dict[str, str
 def test_an_empty_question_is_refused(asker: Asker, question: str) -> None:
     with pytest.raises(BadQuery):
         asker.ask(question)
+
+
+def test_words_that_run_on_beyond_a_documents_end_are_marked_where_they_stand(
+    asker: Asker, texts: dict[str, str]
+) -> None:
+    name = asker.index.readout.names[7]
+    ending = " ".join(texts[name].split()[-6:])
+    best = asker.ask(f"{ending} elephants everywhere")[0]
+    assert (best.name, best.match) == (name, "approximate")
+    assert "".join(token.text for token in best.tokens if token.matched).strip() != ""
