@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from flows.cli import corpus, refs, snapshot, store
+from flows.cli import corpus, refs, snapshot, stages, store
 from flows.cli.outcome import run
 from flows.cli.session import Session
 
@@ -29,6 +29,10 @@ app = App(
 )
 app.command(store.init)
 app.command(corpus.app)
+app.command(stages.codec)
+app.command(stages.memory)
+app.command(stages.index)
+app.command(stages.core)
 app.command(snapshot.app)
 app.command(refs.tag)
 app.command(store.log)

@@ -68,11 +68,12 @@ class Session:
             yield bar
 
 
-def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
+def columns(rows: Sequence[Sequence[Any]], head: Sequence[str] | None = None) -> list[str]:
     """Rows as aligned lines, numbers to the right; nothing is cut, so that ids can be copied."""
     if not rows:
         return []
     cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows]
+    cells = [list(head), *cells] if head else cells
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     right = [all(isinstance(row[i], int) for row in rows) for i in range(len(widths))]
     return [

@@ -36,7 +36,7 @@ def ls(*, session: Injected) -> None:
     ]
     rows = [(f["snapshot"], f["elements"], f["time"], ", ".join(f["names"]), f["message"]) for f in found]
     head = ("snapshot", "elements", "time", "names", "message")
-    session.emit(found, columns([head, *rows]) if rows else ["no snapshot yet"])
+    session.emit(found, columns(rows, head) or ["no snapshot yet"])
 
 
 @app.command
@@ -58,9 +58,8 @@ def show(snapshot: str, /, *, kind: str | None = None, session: Injected) -> Non
         for row in rows
     ]
     result = {"snapshot": opened.id, "count": opened.count, "kinds": opened.kinds, "elements": listed}
-    table = columns(
-        [("element", "version", "bytes"), *((row.name, row.version[:12], row.length) for row in rows)]
-    )
+    figures = [(row.name, row.version[:12], row.length) for row in rows]
+    table = columns(figures, ("element", "version", "bytes"))
     kinds = ", ".join(f"{count:,} {name}" for name, count in opened.kinds.items())
     session.emit(result, [f"snapshot {opened.id}", f"{opened.count:,} elements: {kinds}", "", *table])
 

@@ -36,9 +36,8 @@ def log(limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20, *, sessio
     rows = [
         (commit.sequence, commit.time, commit.action, commit.elements, commit.message) for commit in shown
     ]
-    lines = (
-        columns([("commit", "time", "action", "elements", "message"), *rows]) if rows else ["no commit yet"]
-    )
+    head = ("commit", "time", "action", "elements", "message")
+    lines = columns(rows, head) or ["no commit yet"]
     if len(shown) < len(commits):
         lines.append(f"... {len(commits) - len(shown):,} more; --limit 0 shows all")
     session.emit([_commit(commit) for commit in shown], lines)

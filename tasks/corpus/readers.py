@@ -110,7 +110,7 @@ def read_parquet(files: Sequence[SourceFile], *, id_field: str, text_field: str)
     for file in files:
         stem = str(PurePosixPath(file.name).with_suffix(""))
         try:
-            table = pq.ParquetFile(file.path)
+            table = pq.ParquetFile(file.path, pre_buffer=False)
         except (pa.ArrowInvalid, OSError):
             yield Skipped(file.name, "not a readable Parquet file")
             continue

@@ -1,0 +1,74 @@
+"""How a command runs a flow: parameters and settings in, a Prefect API at hand, progress on this terminal."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from flows.cli.session import Session, columns
+
+if TYPE_CHECKING:
+    from flows.params import Params
+    from flows.pins import Pin
+    from flows.settings import Settings
+
+Injected = Annotated[Session, Parameter(parse=False)]
+Flag = Parameter(negative="")
+ParamsFile = Annotated[
+    Path | None, Parameter(help="Parameter file; otherwise params.yaml where there is one.")
+]
+Set = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--set",
+        negative="",
+        consume_multiple=False,
+        help="Override a parameter, e.g. --set codec.steps=800; may be repeated.",
+    ),
+]
+
+
+@contextmanager
+def orchestration(session: Session) -> Iterator["Settings"]:
+    """Everything a flow of this process needs: a store that exists, a Prefect API, somebody who watches."""
+    settings = session.settings
+    # Prefect reads this when it is imported. Errors end in one sentence of ours, so its own log stays out.
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if session.debug else "CRITICAL")
+    session.open_or_create_store()
+    from flows.server import prefect_api
+    from flows.watch import watching
+
+    with watching(session.progress), prefect_api(settings.work_dir / "prefect"):
+        yield settings
+
+
+def run_stage(
+    session: Session,
+    params_file: Path | None,
+    overrides: Sequence[str] | None,
+    stage: "Callable[[Params, Settings], Pin]",
+) -> None:
+    """Run the flow of one stage, write its pin for the next one, and say what came out."""
+    from flows.params import load_params
+    from flows.pins import write_pin
+
+    params = load_params(params_file, overrides or ())
+    with orchestration(session) as settings:
+        pin = stage(params, settings)
+    path = write_pin(settings.pins, pin)
+    session.emit(pin.model_dump(mode="json"), [*pin_lines(pin), f"wrote {path}"])
+
+
+def pin_lines(pin: "Pin") -> list[str]:
+    """What a stage published, for people."""
+    published = [(ref.name, ref.version) for ref in pin.references()]
+    snapshot = [f"snapshot {pin.snapshot}"] if pin.snapshot else []
+    figures = [(name, _shown(value)) for name, value in pin.figures.items() if not isinstance(value, dict)]
+    return [*columns(published), *snapshot, *columns(figures)]
+
+
+def _shown(value: object) -> object:
+    return f"{value:.4f}" if isinstance(value, float) else value
