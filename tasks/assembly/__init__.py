@@ -1,0 +1,58 @@
+"""Residual assembly: elements attached to the nodes of a causal core by weights, boundaries and adapters."""
+
+from tasks.assembly.accounts import CoreAccounts, core_accounts
+from tasks.assembly.agreement import agreement_weight, chance_agreement
+from tasks.assembly.attachment import MEMORY, TEXT, Attachment, aligned
+from tasks.assembly.batches import AttachmentRows, Batch, LanguageStream
+from tasks.assembly.model import CoreState, ResidualCore, load_core
+from tasks.assembly.params import AssemblyParams, CoreArchitecture, EvidenceMix
+from tasks.assembly.readout import CellTable, TokenTable
+from tasks.assembly.residual import Field, energy, external_residual, gather_field, substep
+from tasks.assembly.step import (
+    language_documents,
+    open_core,
+    open_tables,
+    select_elements,
+    train_core,
+    worker_documents,
+)
+from tasks.assembly.train import CoreTrainer, CurvePoint, TrainingData, new_core, target_nll, train
+
+__all__ = [
+    "MEMORY",
+    "TEXT",
+    "AssemblyParams",
+    "Attachment",
+    "AttachmentRows",
+    "Batch",
+    "CellTable",
+    "CoreAccounts",
+    "CoreArchitecture",
+    "CoreState",
+    "CoreTrainer",
+    "CurvePoint",
+    "EvidenceMix",
+    "Field",
+    "LanguageStream",
+    "ResidualCore",
+    "TokenTable",
+    "TrainingData",
+    "agreement_weight",
+    "aligned",
+    "chance_agreement",
+    "core_accounts",
+    "energy",
+    "external_residual",
+    "gather_field",
+    "language_documents",
+    "load_core",
+    "new_core",
+    "open_core",
+    "open_tables",
+    "select_elements",
+    "substep",
+    "target_nll",
+    "train",
+    "train_core",
+    "worker_documents",
+]

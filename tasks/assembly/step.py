@@ -1,0 +1,160 @@
+"""The assembly room's door to the store: train a core against a snapshot, or find it published."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store import Element, Ref, Row, Snapshot, Store, fingerprint
+from tasks.assembly.accounts import core_accounts
+from tasks.assembly.batches import AttachmentRows, LanguageStream
+from tasks.assembly.model import ResidualCore, load_core
+from tasks.assembly.params import AssemblyParams
+from tasks.assembly.readout import CellTable, TokenTable
+from tasks.assembly.train import TrainingData, new_core, train
+from tasks.checkpoint import discard_checkpoint
+from tasks.codec import Checkpoints, Codec, load_codec
+from tasks.corpus import EOS, Split, Tokenizer, element_split, is_worker_shard, load_shard, load_tokenizer
+from tasks.errors import TooLittleText
+from tasks.memory import decode_cells
+from tasks.progress import Progress, silent
+
+RECIPE = "assembly.train_core/1"
+
+
+def train_core(
+    store: Store,
+    params: AssemblyParams,
+    *,
+    snapshot: Snapshot,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+) -> Ref:
+    """Publish the core trained on a snapshot's train-split memories and the even shards of `corpus`, or
+    find it.
+
+    Memories of the test split are never read. Validation-split memories only make the learning curve in the
+    facts. The snapshot must hold one codec and one tokenizer; `corpus` are the shards that its memories
+    were built from, in any order, and the language stream. With `work_dir` an interrupted training
+    continues, bit for bit.
+
+    Raises `TooLittleText` when there are too few memories or too little text to train on.
+    """
+    codec_row, tokenizer_row = snapshot.one("codec"), snapshot.one("tokenizer")
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    chosen = select_elements(snapshot, params.max_elements)
+    inputs = [codec_row.version, tokenizer_row.version]
+    inputs += [ref.version for ref in shards] + [
+        row.version for row in chosen["train"] + chosen["validation"]
+    ]
+    recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
+    if (row := store.catalog().find(recipe)) is not None:
+        return row.ref
+    codec = load_codec(snapshot.read(codec_row))
+    tokenizer = load_tokenizer(store, tokenizer_row.ref)
+    language = LanguageStream(language_documents(store, shards, tokenizer), end=EOS, params=params)
+    texts = worker_documents(store, shards, tokenizer, {row.name for rows in chosen.values() for row in rows})
+    core = new_core(params, codec, language)
+    tables = {
+        split: open_tables(snapshot, codec, rows, texts) for split, rows in chosen.items() if len(rows) > 1
+    }
+    if "train" not in tables:
+        raise TooLittleText(
+            f"snapshot {snapshot.id[:12]} holds {len(chosen['train'])} train-split memories, training a core "
+            "needs 2; build more memories and pin them"
+        )
+    rows = {split: AttachmentRows(*pair, core.identity, params) for split, pair in tables.items()}
+    data = TrainingData(language, rows["train"], rows.get("validation"))
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe)
+    curve = train(core, params, data, progress=progress, checkpoints=checkpoints)
+    element = Element(
+        "core",
+        params.name,
+        core.to_bytes(),
+        requires=(codec_row.version,),
+        provenance={
+            "recipe": recipe,
+            "params": params.model_dump(mode="json"),
+            "codec": str(codec_row.ref),
+            "tokenizer": str(tokenizer_row.ref),
+            "corpus": [str(ref) for ref in shards],
+        },
+        facts={
+            **asdict(core_accounts(core)),
+            "language_tokens": len(language.ids_M),
+            "train_elements": len(chosen["train"]),
+            "curve": [asdict(point) for point in curve],
+        },
+    )
+    message = (
+        f"Publish core {params.name}, {params.steps} updates, {len(chosen['train'])} train-split memories"
+    )
+    [published] = store.publish([element], message=message)
+    if checkpoints is not None:
+        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
+    return published
+
+
+def open_core(store: Store, ref: Ref) -> ResidualCore:
+    """The frozen core behind a reference."""
+    return load_core(store.read(ref))
+
+
+def select_elements(snapshot: Snapshot, most: int) -> dict[Split, list[Row]]:
+    """The train- and validation-split memories of a snapshot by name, at most `most` of each.
+
+    Where there are more, the first by version are taken: a sample that no name order biases.
+    """
+    chosen: dict[Split, list[Row]] = {"train": [], "validation": []}
+    for row in snapshot.rows("memory"):
+        split = element_split(row.name)
+        if split in chosen:
+            chosen[split].append(row)
+    return {
+        split: sorted(sorted(rows, key=lambda row: row.version)[:most], key=lambda row: row.name)
+        for split, rows in chosen.items()
+    }
+
+
+def language_documents(store: Store, shards: Sequence[Ref], tokenizer: Tokenizer) -> list[NDArray[np.uint16]]:
+    """Token ids of the even shards' documents, in order."""
+    documents: list[NDArray[np.uint16]] = []
+    for ref in shards:
+        if not is_worker_shard(ref):
+            documents += tokenizer.encode_many([document.text for document in load_shard(store.read(ref))])
+    return documents
+
+
+def worker_documents(
+    store: Store, shards: Sequence[Ref], tokenizer: Tokenizer, elements: set[str]
+) -> dict[str, NDArray[np.uint16]]:
+    """Token ids of the odd shards' documents by the full name of their memory, where it is in `elements`."""
+    found: dict[str, NDArray[np.uint16]] = {}
+    for ref in shards:
+        if is_worker_shard(ref):
+            documents = [d for d in load_shard(store.read(ref)) if f"memory/{d.name}" in elements]
+            ids = tokenizer.encode_many([document.text for document in documents])
+            found.update(zip((f"memory/{d.name}" for d in documents), ids, strict=True))
+    return found
+
+
+def open_tables(
+    snapshot: Snapshot, codec: Codec, rows: Sequence[Row], texts: dict[str, NDArray[np.uint16]]
+) -> tuple[CellTable, TokenTable]:
+    """The cells of some memories and the tokens of their documents, in the order of `rows`.
+
+    Raises `TooLittleText` when a memory's document is not among `texts`.
+    """
+    missing = [row.name for row in rows if row.name not in texts]
+    if missing:
+        raise TooLittleText(
+            f"the corpus lacks the documents of {len(missing)} memories, the first {missing[0]}; "
+            "give the shards that they were built from"
+        )
+    stored = {row.name: decode_cells(payload) for row, payload in snapshot.stream(list(rows))}
+    cells = [stored[row.name].dequantise() for row in rows]
+    table = CellTable(codec, cells, [stored[row.name].length for row in rows])
+    return table, TokenTable([texts[row.name] for row in rows])
