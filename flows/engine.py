@@ -61,6 +61,11 @@ def bind(
     )
 
 
+def on_device(task: Task[P, R], device: str) -> Task[P, R]:
+    """The task under the concurrency limit `gpu` where it computes on one; on a CPU as it is."""
+    return task.with_options(tags={*task.tags, "gpu"}) if device.startswith("cuda") else task
+
+
 def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:
     """Make a Prefect flow of a function that passes references only."""
     return Flow(fn=function, name=name, persist_result=False, log_prints=False)

@@ -1,6 +1,6 @@
 """Errors of the orchestration in `flows/`."""
 
-from store.errors import ConfigurationError, InputError, StorageUnavailable
+from store.errors import CellarError, ConfigurationError, InputError, StorageUnavailable
 
 
 class PrefectServerError(StorageUnavailable):
@@ -21,3 +21,9 @@ class ParamsError(InputError):
 
 class UsageError(InputError):
     """A command line asks for something that does not fit together."""
+
+
+class Interrupted(CellarError):
+    """The process was asked to stop while a step ran in another thread."""
+
+    exit_code = 130

@@ -16,6 +16,7 @@ from flows.errors import ParamsError
 from tasks.assembly.params import AssemblyParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
+from tasks.memory.params import MemoryParams
 from tasks.retrieval.params import RetrievalParams
 
 PARAMS_FILE = Path("params.yaml")
@@ -29,6 +30,7 @@ class Params(BaseModel):
     corpus: CorpusParams = Field(default_factory=CorpusParams)
     tokenizer: TokenizerParams = Field(default_factory=TokenizerParams)
     codec: CodecParams = Field(default_factory=CodecParams)
+    memory: MemoryParams = Field(default_factory=MemoryParams)
     retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
 

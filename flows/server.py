@@ -47,6 +47,7 @@ def prefect_api(home: Path) -> Iterator[str]:
     Raises:
         PrefectServerError: the embedded server did not answer in time.
     """
+    from prefect.logging.handlers import APILogHandler
     from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
     configured = get_current_settings().api.url
@@ -72,6 +73,7 @@ def prefect_api(home: Path) -> Iterator[str]:
         with temporary_settings({PREFECT_API_URL: url}):
             yield url
     finally:
+        APILogHandler.flush()
         _stop(process)
 
 

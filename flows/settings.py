@@ -22,8 +22,8 @@ class Settings(BaseSettings):
     """Where tensors are computed: `cpu`, `cuda`, `cuda:1`, or `auto` for a GPU where there is one."""
     threads: int = Field(default=0, ge=0)
     """Threads of one computation; 0 leaves the choice to the numeric libraries."""
-    runner: Literal["threads", "processes", "dask", "ray"] = "threads"
-    """Which Prefect task runner spreads shards: one machine, or an existing Dask or Ray cluster."""
+    runner: Literal["threads", "processes"] = "threads"
+    """Which Prefect task runner spreads shards over this machine."""
     workers: int = Field(default=1, ge=1)
     """Shards built at the same time."""
     work_dir: Path = Path("build/work")

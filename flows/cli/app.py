@@ -1,5 +1,6 @@
 """The command `cellar` itself: its commands, the options that all of them take, and how it ends."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -64,6 +65,8 @@ def _launch(
     debug
         Show the traceback of an error.
     """
+    # Prefect reads this when it is imported. An error ends in one sentence of ours, so its own log stays out.
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if debug else "CRITICAL")
     command, bound, injected = app.parse_args(tokens)
     session = Session(store_url=store, as_json=json, quiet=quiet, debug=debug)
     extra = {"session": session} if "session" in injected else {}

@@ -1,6 +1,5 @@
 """How a command runs a flow: parameters and settings in, a Prefect API at hand, progress on this terminal."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,8 +34,6 @@ Set = Annotated[
 def orchestration(session: Session) -> Iterator["Settings"]:
     """Everything a flow of this process needs: a store that exists, a Prefect API, somebody who watches."""
     settings = session.settings
-    # Prefect reads this when it is imported. Errors end in one sentence of ours, so its own log stays out.
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if session.debug else "CRITICAL")
     session.open_or_create_store()
     from flows.server import prefect_api
     from flows.watch import watching

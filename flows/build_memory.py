@@ -1,0 +1,114 @@
+"""Flow `build-memory`: workers turn odd shards into memories, and one commit makes them all visible."""
+
+from typing import Any
+
+from prefect.artifacts import create_table_artifact
+
+from flows import watch
+from flows.engine import bind, flow, on_device
+from flows.params import Params
+from flows.pins import Pin
+from flows.place import device_of, open_store
+from flows.runner import task_runner
+from flows.settings import Settings
+from store import Ref, Store, fingerprint
+from tasks.corpus import is_worker_shard
+from tasks.errors import BadCorpus
+from tasks.memory import ShardResult, summarise
+from tasks.memory.params import MemoryParams
+
+SHOWN_REJECTIONS = 1000
+
+
+def build_name(params: MemoryParams, corpus: Pin, tokenizer: str, codec: str) -> str:
+    """The build's name follows from its inputs, so that a rerun finds the units of a killed run."""
+    recipe = fingerprint(
+        "flow.build_memory/1", params=params.model_dump(mode="json"), inputs=[*corpus.refs, tokenizer, codec]
+    )
+    return f"memory-{recipe[:16]}"
+
+
+def _build_shard(
+    settings: Settings, params: MemoryParams, build: str, shard: str, tokenizer: str, codec: str
+) -> dict[str, Any]:
+    from tasks.memory.step import build_shard
+
+    device = device_of(settings)
+    store = open_store(settings)
+    with watch.progress(shard.partition("@")[0], "documents") as progress:
+        result = build_shard(
+            store,
+            store.build(build, owner="build-memory"),
+            params,
+            Ref.parse(shard),
+            Ref.parse(tokenizer),
+            Ref.parse(codec),
+            progress,
+            device=device,
+        )
+    return result.to_dict()
+
+
+def _commit(settings: Settings, build: str, results: list[dict[str, Any]], support: list[str]) -> str:
+    """Make the memories of all shards visible at once and pin them with what they require."""
+    store = open_store(settings)
+    shards = [ShardResult.from_dict(values) for values in results]
+    published = [ref for shard in shards for ref in shard.published]
+    if not published:
+        raise BadCorpus(
+            "no document reached the thresholds of publication; train the codec longer, or lower "
+            "memory.token_recall and raise memory.loss"
+        )
+    receipts = [receipt for shard in shards for receipt in shard.receipts]
+    if receipts:
+        message = f"Publish {len(published)} memories"
+        store.build(build, owner="build-memory").commit(receipts, message=message)
+    return _pin(store, [*published, *(Ref.parse(text) for text in support)])
+
+
+def _pin(store: Store, refs: list[Ref]) -> str:
+    return store.pin(refs, message="Pin memories with their codec and tokenizer").id
+
+
+_shard_task = bind(_build_shard, name="build shard")
+_commit_task = bind(_commit, name="commit memories")
+
+
+def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec: Pin) -> Pin:
+    """Build the memories of all worker documents; the pin holds their snapshot and pooled figures."""
+    support = [str(codec.one("codec")), str(tokenizer.one("tokenizer"))]
+    build = build_name(params.memory, corpus, support[1], support[0])
+    shards = [str(ref) for ref in corpus.references("corpus") if is_worker_shard(ref)]
+    task = on_device(_shard_task, settings.device)
+    futures = [task.submit(settings, params.memory, build, shard, support[1], support[0]) for shard in shards]
+    try:
+        results = [future.result() for future in futures]
+    except KeyboardInterrupt:
+        watch.interrupt()
+        raise
+    snapshot = _commit_task(settings, build, results, support)
+    done = [ShardResult.from_dict(values) for values in results]
+    _list_rejected(done)
+    return Pin(stage="memory", snapshot=snapshot, figures=summarise(done))
+
+
+def _list_rejected(shards: list[ShardResult]) -> None:
+    """Show the documents that were not published beside the run, with the figures that kept them out."""
+    rejected = [outcome for shard in shards for outcome in shard.rejected]
+    if rejected:
+        create_table_artifact(
+            key="rejected-documents",
+            table=[
+                {"document": o.name, "token recall": o.figures.token_recall, "loss": o.figures.loss}
+                for o in rejected[:SHOWN_REJECTIONS]
+            ],
+            description=f"{len(rejected)} documents below the thresholds of publication",
+        )
+
+
+build_memory = flow(_flow, name="build-memory")
+
+
+def with_runner(settings: Settings) -> Any:
+    """The flow on the task runner that the settings choose."""
+    return build_memory.with_options(task_runner=task_runner(settings))

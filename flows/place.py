@@ -1,0 +1,39 @@
+"""From settings to the things they name: the store with this run's record, the device, the threads."""
+
+from typing import Any
+
+from prefect.runtime import flow_run
+
+from flows.errors import SettingsError
+from flows.settings import Settings
+from store import Store
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the configured store; every commit made through it records this flow run and its settings."""
+    return Store.open(settings.store, run=_run_record(settings))
+
+
+def _run_record(settings: Settings) -> dict[str, Any]:
+    where = settings.model_dump(mode="json", exclude={"store", "pins", "quiet"})
+    return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where}
+
+
+def device_of(settings: Settings) -> str:
+    """The device to compute on; `auto` is a GPU where there is one.
+
+    Raises:
+        SettingsError: a GPU was asked for by name and there is none.
+    """
+    import torch
+
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    available = torch.cuda.is_available()
+    if settings.device == "auto":
+        return "cuda" if available else "cpu"
+    if settings.device.startswith("cuda") and not available:
+        raise SettingsError(
+            f"CELLAR_DEVICE is {settings.device!r} but no GPU is available here; use cpu or auto"
+        )
+    return settings.device

@@ -1,0 +1,40 @@
+"""Flow `train-codec`: learn the shared codec on the even shards of a corpus."""
+
+from flows import watch
+from flows.engine import bind, flow, on_device
+from flows.params import Params
+from flows.pins import Pin
+from flows.place import device_of, open_store
+from flows.settings import Settings
+from store import Ref
+from tasks.codec.params import CodecParams
+
+
+def _train(settings: Settings, params: CodecParams, corpus: list[str], tokenizer: str) -> str:
+    from tasks.codec.step import train_codec as train
+
+    device = device_of(settings)
+    with watch.progress("train codec", "updates") as progress:
+        ref = train(
+            open_store(settings),
+            params,
+            corpus=[Ref.parse(text) for text in corpus],
+            tokenizer=Ref.parse(tokenizer),
+            progress=progress,
+            device=device,
+            work_dir=settings.work_dir,
+        )
+    return str(ref)
+
+
+_task = bind(_train, name="train codec")
+
+
+def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin) -> Pin:
+    """Train the codec, or find the one that the store already holds for these inputs."""
+    task = on_device(_task, settings.device)
+    ref = task(settings, params.codec, list(corpus.refs), str(tokenizer.one("tokenizer")))
+    return Pin(stage="codec", refs=(ref,))
+
+
+train_codec = flow(_flow, name="train-codec")

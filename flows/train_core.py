@@ -1,0 +1,40 @@
+"""Flow `train-core`: the residual-assembly core, on language and on train-split memories of a snapshot."""
+
+from flows import watch
+from flows.engine import bind, flow, on_device
+from flows.params import Params
+from flows.pins import Pin
+from flows.place import device_of, open_store
+from flows.settings import Settings
+from store import Ref
+from tasks.assembly.params import AssemblyParams
+
+
+def _train(settings: Settings, params: AssemblyParams, snapshot: str, corpus: list[str]) -> str:
+    from tasks.assembly.step import train_core as train
+
+    device_of(settings)
+    store = open_store(settings)
+    with watch.progress("train core", "updates") as progress:
+        ref = train(
+            store,
+            params,
+            snapshot=store.snapshot(snapshot),
+            corpus=[Ref.parse(text) for text in corpus],
+            progress=progress,
+            work_dir=settings.work_dir,
+        )
+    return str(ref)
+
+
+_task = bind(_train, name="train core")
+
+
+def _flow(params: Params, settings: Settings, corpus: Pin, memory: Pin) -> Pin:
+    """Train the core against the pinned memories; documents of the test split are not read."""
+    assert memory.snapshot is not None, "the memory stage pins a snapshot"
+    task = on_device(_task, settings.device)
+    return Pin(stage="core", refs=(task(settings, params.assembly, memory.snapshot, list(corpus.refs)),))
+
+
+train_core = flow(_flow, name="train-core")
