@@ -73,7 +73,7 @@ def prefect_api(home: Path) -> Iterator[str]:
         with temporary_settings({PREFECT_API_URL: url}):
             yield url
     finally:
-        APILogHandler.flush()
+        APILogHandler().flush()
         _stop(process)
 
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from flows.cli.session import Session, columns
+from flows.cli.launch import Injected, ParamsFile, Set, run_stage
+from flows.cli.session import columns
 
 if TYPE_CHECKING:
     from store import Catalog, Ref, Row, Store
 
 app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
-Injected = Annotated[Session, Parameter(parse=False)]
-Flag = Parameter(negative="")
 
 
 @app.command
@@ -69,9 +68,13 @@ def pin(
     *elements: str,
     message: Annotated[str, Parameter(name=["--message", "-m"])] = "",
     tag: str | None = None,
+    params: ParamsFile = None,
+    set_: Set = None,
     session: Injected,
 ) -> None:
-    """Pin the newest versions of elements, with everything they require, as one snapshot.
+    """Pin an exact set of versions, with everything they require, as one snapshot.
+
+    Without elements, pins the memories and indexes that were built last, and moves the corpus' head there.
 
     Parameters
     ----------
@@ -82,12 +85,14 @@ def pin(
     tag
         Name the snapshot, for good.
     """
-    from flows.errors import UsageError
-
     if not elements:
-        raise UsageError(
-            "nothing to pin: give element names or patterns, e.g. cellar snapshot pin 'memory/*'"
-        )
+        from flows.pin_snapshot import pin_snapshot
+        from flows.pins import read_pin
+
+        pins = session.settings.pins
+        memory, indexes = read_pin(pins, "memory"), read_pin(pins, "indexes")
+        run_stage(session, params, set_, lambda p, s: pin_snapshot(p, s, memory, indexes))
+        return
     store = session.open_store()
     refs = _with_requirements(store.catalog(), _chosen(store, elements))
     pinned = store.pin(refs, message=message or f"Pin {', '.join(elements)}")
