@@ -35,7 +35,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def check_after_kill(url: str, at: int, when: str, undisturbed: str) -> None:
-    assert run(url, at, when).returncode == -signal.SIGKILL
+    dead = run(url, at, when)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
     try:
         killed = Store.open(url)
     except NotAStore:
