@@ -1,5 +1,7 @@
 """A small core with active operators, and attachments drawn by hypothesis."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from hypothesis import strategies as st
@@ -11,10 +13,13 @@ SOURCE = 24
 SMALL = CoreArchitecture(width=64, iterations=2, hidden=32, kernel=3, dilations=(1, 2), correction_hidden=32)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
+@pytest.fixture(scope="package", autouse=True)
+def one_thread() -> Iterator[None]:
     """Tensors this small gain nothing from threads, which cost much on a busy machine."""
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def seeded(seed: int) -> torch.Generator:

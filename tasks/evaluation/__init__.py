@@ -1,0 +1,53 @@
+"""Evaluation of attachments: tasks, evidence conditions, scores, intervals and accounts."""
+
+from tasks.evaluation.accounting import AccountRow, Category, Costs, account
+from tasks.evaluation.bootstrap import Interval, interval, resampled_means
+from tasks.evaluation.conditions import Condition, Family, Found, Placement, Plan, Retriever, plan_evidence
+from tasks.evaluation.evidence import EvidenceReader, Shown
+from tasks.evaluation.gains import Gains, gains
+from tasks.evaluation.language import LanguageFigures, language_figures
+from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.run import Evaluator
+from tasks.evaluation.samples import Sample, encode_samples, load_samples
+from tasks.evaluation.score import Scores, greedy, score
+from tasks.evaluation.step import AttachmentResult, evaluate_attachment
+from tasks.evaluation.summary import summarise
+from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
+
+__all__ = [
+    "PREFIX",
+    "QUOTE",
+    "AccountRow",
+    "AttachmentResult",
+    "AttachmentTask",
+    "Category",
+    "Condition",
+    "Costs",
+    "EvaluationParams",
+    "Evaluator",
+    "EvidenceReader",
+    "Family",
+    "Found",
+    "Gains",
+    "Interval",
+    "LanguageFigures",
+    "Placement",
+    "Plan",
+    "Retriever",
+    "Sample",
+    "Scores",
+    "Shown",
+    "account",
+    "encode_samples",
+    "evaluate_attachment",
+    "gains",
+    "greedy",
+    "interval",
+    "language_figures",
+    "load_samples",
+    "make_tasks",
+    "plan_evidence",
+    "resampled_means",
+    "score",
+    "summarise",
+]

@@ -1,0 +1,223 @@
+"""The evaluation room's door to the store: evaluate attachments to a core against a pinned snapshot."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store import Element, Ref, Row, Snapshot, Store, canonical_json, fingerprint
+from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
+from tasks.codec import Codec, load_codec
+from tasks.corpus import Tokenizer, element_split, load_tokenizer
+from tasks.errors import TooLittleText
+from tasks.evaluation.accounting import Costs, account, peak_rss_bytes
+from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, plan_evidence
+from tasks.evaluation.evidence import EvidenceReader
+from tasks.evaluation.language import language_figures
+from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.run import Evaluator
+from tasks.evaluation.samples import MEDIA, Sample, encode_samples
+from tasks.evaluation.summary import summarise
+from tasks.evaluation.tasks import AttachmentTask, make_tasks
+from tasks.progress import Progress, silent
+from tasks.retrieval import Index
+
+RECIPE = "evaluation.attachment/1"
+JSON_MEDIA = "application/json"
+
+
+@dataclass(frozen=True)
+class AttachmentResult:
+    """A published evaluation: its summary (see `evaluate_attachment`), what it cost, and both elements."""
+
+    summary: dict[str, Any]
+    costs: dict[str, Any]
+    summary_ref: Ref
+    samples_ref: Ref
+    reused: bool
+
+
+def evaluate_attachment(
+    store: Store,
+    params: EvaluationParams,
+    *,
+    snapshot: Snapshot,
+    core: Ref,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+) -> AttachmentResult:
+    """Evaluate a core on tasks from a snapshot's test-split memories under every evidence condition.
+
+    Publishes `evaluation/<name>` (the summary as JSON: settings, counts, figures with intervals, gains,
+    standalone perplexity, accounting) and `evaluation/<name>/samples` (Parquet, one row per task and
+    condition), or returns what is already published for the same parameters, snapshot, core and corpus.
+    Both are reproducible; seconds and peak memory are facts beside them. Retrieval is the index pinned in
+    the snapshot. `progress` counts task-conditions.
+
+    Raises `TooLittleText` when no test-split document is long enough for a task, `StaleIndex` when the
+    snapshot's index does not fit its memories.
+    """
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    inputs = [snapshot.id, core.version, *(ref.version for ref in shards)]
+    recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
+    if (row := store.catalog().find(recipe)) is not None:
+        return _found(store, row)
+    setting = _Setting.open(store, snapshot, core, shards)
+    tasks, plan, retrieval_seconds = setting.prepare(Index.open(store, snapshot), params)
+    evaluator = Evaluator(
+        setting.core,
+        setting.reader(plan, params),
+        lambda ids: setting.tokenizer.decode(ids),
+        params.batch_tasks,
+    )
+    samples, seconds = evaluator.run(tasks, plan, progress)
+    costs = Costs(
+        seconds=seconds,
+        milliseconds_per_task={name: 1000 * value / len(tasks) for name, value in seconds.items()},
+        single_task_milliseconds=evaluator.single_task_milliseconds(tasks, plan),
+        retrieval_seconds=retrieval_seconds,
+        peak_rss_bytes=peak_rss_bytes(),
+    )
+    summary = summarise(samples, params)
+    summary["settings"] = params.model_dump(mode="json")
+    summary["snapshot"] = snapshot.id
+    summary["core"] = str(core)
+    summary["standalone"] = setting.standalone(params)
+    summary["accounting"] = setting.accounting(store, core, samples)
+    return _publish(store, params, recipe, core, summary, samples, asdict(costs))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Everything that an evaluation reads, opened once."""
+
+    snapshot: Snapshot
+    core: ResidualCore
+    codec: Codec
+    tokenizer: Tokenizer
+    texts: dict[str, NDArray[np.uint16]]
+    """Token ids of every memory's document, by the memory's name."""
+
+    @classmethod
+    def open(cls, store: Store, snapshot: Snapshot, core: Ref, shards: Sequence[Ref]) -> "_Setting":
+        tokenizer = load_tokenizer(store, snapshot.one("tokenizer").ref)
+        memories = {row.name for row in snapshot.rows("memory")}
+        return cls(
+            snapshot,
+            load_core(store.read(core)),
+            load_codec(snapshot.read(snapshot.one("codec"))),
+            tokenizer,
+            worker_documents(store, shards, tokenizer, memories),
+        )
+
+    def test_texts(self) -> dict[str, NDArray[np.uint16]]:
+        return {name: ids for name, ids in self.texts.items() if element_split(name) == "test"}
+
+    def prepare(self, index: Retriever, params: EvaluationParams) -> tuple[list[AttachmentTask], Plan, float]:
+        """Tasks, their evidence under every condition, and the seconds that retrieval took."""
+        texts = self.test_texts()
+        tasks = make_tasks(texts, params)
+        if not tasks:
+            raise TooLittleText(
+                f"none of the {len(texts)} test-split documents of snapshot {self.snapshot.id[:12]} has "
+                f"{params.cue_tokens + params.target_tokens} tokens; build more memories or shorten the tasks"
+            )
+        began = time.perf_counter()
+        lengths = {name: len(ids) for name, ids in texts.items()}
+        plan = plan_evidence(tasks, index, lengths, seed=params.seed)
+        return tasks, plan, time.perf_counter() - began
+
+    def reader(self, plan: Plan, params: EvaluationParams) -> EvidenceReader:
+        """A reader of exactly the elements that the plan names."""
+        named = {p.element for placements in plan.values() for p in placements if isinstance(p, Placement)}
+        rows: list[Row] = [self.snapshot.get(name) for name in sorted(named)]
+        cells, text = open_tables(self.snapshot, self.codec, rows, self.texts)
+        return EvidenceReader(
+            cells,
+            text,
+            {row.name: place for place, row in enumerate(rows)},
+            {row.name: row.length for row in rows},
+            self.core.identity,
+            margin=params.agreement_margin,
+            seed=params.seed,
+        )
+
+    def standalone(self, params: EvaluationParams) -> dict[str, Any] | None:
+        """Perplexity of the core alone on the test-split documents; never mixed with the conditions."""
+        texts = self.test_texts()
+        figures = language_figures(
+            self.core,
+            [texts[name] for name in sorted(texts)],
+            lambda ids: self.tokenizer.decode(ids),
+            window=params.language_window,
+            most=params.language_tokens,
+        )
+        return None if figures is None else asdict(figures)
+
+    def accounting(self, store: Store, core: Ref, samples: Sequence[Sample]) -> list[dict[str, Any]]:
+        """The accounting table, its per-query rows over the retrieved condition."""
+        shown = [s for s in samples if s.condition == Condition.RETRIEVED]
+        used = [s for s in shown if s.weight > 0]
+        core_row = store.catalog().get(core.version)
+        rows = self.snapshot.rows() + ([core_row] if core_row is not None else [])
+        width = self.codec.architecture.slot_width
+        table = account(
+            core_accounts(self.core),
+            self.codec,
+            rows,
+            elements_per_query=len(used) / len(shown),
+            active_values_per_query=float(np.mean([s.attached for s in shown])) * width,
+            bytes_per_query=float(np.mean([s.bytes_read for s in shown])),
+        )
+        return [asdict(row) for row in table]
+
+
+def _publish(
+    store: Store,
+    params: EvaluationParams,
+    recipe: str,
+    core: Ref,
+    summary: dict[str, Any],
+    samples: Sequence[Sample],
+    costs: dict[str, Any],
+) -> AttachmentResult:
+    provenance = {"recipe": recipe, "snapshot": summary["snapshot"], "core": str(core)}
+    table = Element(
+        "evaluation",
+        f"{params.name}/samples",
+        encode_samples(samples),
+        media=MEDIA,
+        requires=(core.version,),
+        provenance={**provenance, "recipe": fingerprint("evaluation.samples/1", params={}, inputs=[recipe])},
+        facts={"samples": len(samples)},
+    )
+    report = Element(
+        "evaluation",
+        params.name,
+        canonical_json(summary),
+        media=JSON_MEDIA,
+        requires=(core.version, table.version),
+        provenance={**provenance, "samples": str(table.ref)},
+        facts=costs,
+    )
+    refs = store.publish(
+        [table, report], message=f"Evaluate attachments to {core.name}: {summary['tasks']} tasks"
+    )
+    by_name = {ref.name: ref for ref in refs}
+    return AttachmentResult(
+        json.loads(report.payload), costs, by_name[report.full_name], by_name[table.full_name], reused=False
+    )
+
+
+def _found(store: Store, row: Row) -> AttachmentResult:
+    return AttachmentResult(
+        json.loads(store.read(row)),
+        dict(row.facts),
+        row.ref,
+        Ref.parse(row.provenance["samples"]),
+        reused=True,
+    )

@@ -1,0 +1,154 @@
+"""The whole room against a real store: published once, equal in another store, honest about what it lacks."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import pytest
+
+from store import Element, Ref, Snapshot, Store, canonical_json
+from tasks.assembly import AssemblyParams, CoreArchitecture, open_core, train_core
+from tasks.codec import Codec, blocks
+from tasks.corpus import (
+    Document,
+    Tokenizer,
+    element_split,
+    encode_shard,
+    is_worker_shard,
+    load_shard,
+    shard_of,
+)
+from tasks.errors import TooLittleText
+from tasks.evaluation import Category, Condition, evaluate_attachment, load_samples
+from tasks.memory import MemoryCells, encode_cells
+from tasks.retrieval import RerankerParams, RetrievalParams, build_indexes, train_reranker
+from tests.tasks.evaluation.conftest import PARAMS
+
+RETRIEVAL = RetrievalParams(reranker=RerankerParams(cues=200, steps=60))
+ASSEMBLY = AssemblyParams(
+    architecture=CoreArchitecture(width=96, iterations=2, hidden=32, correction_hidden=32),
+    steps=8,
+    warmup_steps=2,
+    language_rows=4,
+    language_tokens=32,
+    attachment_rows=8,
+    cue_tokens=16,
+    target_tokens=4,
+    validation_rows=8,
+    curve_points=1,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A store with everything that an evaluation needs."""
+
+    store: Store
+    snapshot: Snapshot
+    corpus: list[Ref]
+    core: Ref
+
+
+def furnish(url: str, tokenizer: Tokenizer, codec: Codec) -> Place:
+    """Publish corpus, tokenizer, codec, memories and indexes of short topics, and train a core on them."""
+    store = Store.create(url)
+    chosen = [name for name in sorted(topics) if 800 <= len(topics[name]) <= 4000]
+    shards = [[Document(n, topics[n], "topics") for n in chosen if shard_of(n, 2) == part] for part in (0, 1)]
+    elements = [
+        Element("corpus", f"topics/shard-{part:02d}", encode_shard(documents), media="application/parquet")
+        for part, documents in enumerate(shards)
+    ]
+    words = Element("tokenizer", "bpe", tokenizer.to_bytes(), media="application/json")
+    frozen = Element("codec", "copying", codec.to_bytes(), requires=(words.version,))
+    support = store.publish([*elements, words, frozen], message="support")
+    corpus = [ref for ref in support if ref.kind == "corpus"]
+    memories = []
+    for ref in corpus:
+        for document in load_shard(store.read(ref)) if is_worker_shard(ref) else []:
+            ids = tokenizer.encode(document.text)
+            cells = MemoryCells.from_float(codec.encode(blocks(ids, 16)[0]), len(ids), "bfloat16")
+            memories.append(Element("memory", document.name, encode_cells(cells), requires=(frozen.version,)))
+    refs = [*store.publish(memories, message="memories"), words.ref, frozen.ref]
+    index = build_indexes(store, RETRIEVAL, snapshot=store.pin(refs, message="memories"))
+    reranker = train_reranker(store, RETRIEVAL, index=index, codec=frozen.ref)
+    snapshot = store.pin([*refs, *index.all, reranker], message="all")
+    return Place(store, snapshot, corpus, train_core(store, ASSEMBLY, snapshot=snapshot, corpus=corpus))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer, codec: Codec) -> Place:
+    return furnish(f"file:{tmp_path_factory.mktemp('evaluation')}/store", tokenizer, codec)
+
+
+def test_an_evaluation_is_published_with_its_samples_and_found_again(place: Place) -> None:
+    store = place.store
+    result = evaluate_attachment(store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=place.corpus)
+    summary = result.summary
+    assert store.read(result.summary_ref) == canonical_json(summary)
+    samples = load_samples(store.read(result.samples_ref))
+    assert len(samples) == summary["tasks"] * len(Condition)
+    assert {element_split(s.element) for s in samples} == {"test"}
+    assert summary["nll"]["right"] <= summary["nll"]["retrieved"] + 0.1 < summary["nll"]["wrong"]
+    assert summary["nll"]["wrong_weighed"] == pytest.approx(summary["nll"]["none"], abs=0.05)
+    assert summary["greedy_exact"]["retrieved"] >= 0.5
+    assert summary["gain"]["document_specific_share"] >= 0.5
+    assert summary["standalone"]["tokens"] > 0
+    assert {row["category"] for row in summary["accounting"]} == {c.value for c in Category}
+    assert set(result.costs["seconds"]) == {c.value for c in Condition}
+    commits = len(list(store.log()))
+    again = evaluate_attachment(
+        store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=place.corpus[::-1]
+    )
+    assert again.reused
+    assert (again.summary, again.summary_ref, again.samples_ref) == (
+        summary,
+        result.summary_ref,
+        result.samples_ref,
+    )
+    assert len(list(store.log())) == commits
+
+
+def test_equal_inputs_give_equal_core_and_evaluation_versions_in_another_store(
+    place: Place, tmp_path: Path, tokenizer: Tokenizer, codec: Codec
+) -> None:
+    other = furnish(f"file:{tmp_path}/other", tokenizer, codec)
+    assert (other.snapshot.id, other.core) == (place.snapshot.id, place.core)
+    results = [
+        evaluate_attachment(p.store, PARAMS, snapshot=p.snapshot, core=p.core, corpus=p.corpus)
+        for p in (place, other)
+    ]
+    assert results[0].summary_ref == results[1].summary_ref
+    assert results[0].samples_ref == results[1].samples_ref
+
+
+def test_the_accounts_agree_with_the_payloads(place: Place) -> None:
+    result = evaluate_attachment(
+        place.store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=place.corpus
+    )
+    rows = {(row["category"], row["item"]): row for row in result.summary["accounting"]}
+    memories = place.snapshot.rows("memory")
+    cells = rows[Category.STORED_MEMORY, "cells"]
+    assert cells["bytes"] == sum(row.length for row in memories)
+    assert cells["values"] == sum(row.shape[0] * row.shape[1] for row in memories)
+    core = open_core(place.store, place.core)
+    trainable = [row["values"] for (category, _), row in rows.items() if category == Category.TRAINABLE]
+    assert sum(trainable) == sum(p.numel() for p in core.parameters())
+    assert rows[Category.PER_QUERY, "elements"]["values"] <= 1
+
+
+def test_a_core_is_trained_once_and_requires_its_codec(place: Place) -> None:
+    again = train_core(place.store, ASSEMBLY, snapshot=place.snapshot, corpus=place.corpus)
+    assert again == place.core
+    row = place.store.catalog().get(again.version)
+    assert row is not None
+    assert row.requires == (place.snapshot.one("codec").version,)
+    train = [row.name for row in place.snapshot.rows("memory") if element_split(row.name) == "train"]
+    assert row.facts["train_elements"] == len(train)
+
+
+def test_a_corpus_without_the_memories_documents_is_named(place: Place) -> None:
+    even = [ref for ref in place.corpus if not is_worker_shard(ref)]
+    with pytest.raises(TooLittleText, match="lacks the documents"):
+        train_core(place.store, ASSEMBLY, snapshot=place.snapshot, corpus=even)
+    with pytest.raises(TooLittleText, match="test-split documents"):
+        evaluate_attachment(place.store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=even)
