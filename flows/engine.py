@@ -57,6 +57,7 @@ def bind(
         retry_jitter_factor=0.2,
         retry_condition_fn=is_passing,
         persist_result=False,
+        result_serializer="json",
         cache_policy=NO_CACHE,
     )
 
@@ -68,4 +69,5 @@ def on_device(task: Task[P, R], device: str) -> Task[P, R]:
 
 def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:
     """Make a Prefect flow of a function that passes references only."""
-    return Flow(fn=function, name=name, persist_result=False, log_prints=False)
+    # Prefect always writes down the error of a failed flow; as JSON, since its default is pickle.
+    return Flow(fn=function, name=name, persist_result=False, result_serializer="json", log_prints=False)

@@ -1,0 +1,52 @@
+"""What Prefect tries again, and what it keeps, on a real Prefect server."""
+
+import json
+
+import pytest
+from prefect.settings import get_current_settings
+
+from flows.engine import bind, flow
+from store.errors import InputError, Unreachable
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+
+def test_storage_that_did_not_answer_is_asked_again() -> None:
+    calls = []
+
+    def step(value: int) -> int:
+        calls.append(value)
+        if len(calls) < 3:
+            raise Unreachable("no answer")
+        return value + 1
+
+    task = bind(step, name="step").with_options(retry_delay_seconds=0)
+    assert flow(lambda: task(1), name="asks-again")() == 2
+    assert calls == [1, 1, 1]
+
+
+def test_bad_input_is_not_tried_again_and_its_error_reaches_the_caller() -> None:
+    calls = []
+
+    def step() -> None:
+        calls.append(1)
+        raise InputError("the vocabulary is too large")
+
+    task = bind(step, name="step")
+    with pytest.raises(InputError, match="too large"):
+        flow(lambda: task(), name="gives-up")()
+    assert calls == [1]
+
+
+def test_prefect_keeps_no_result_and_never_pickles_an_error() -> None:
+    def fail() -> None:
+        raise InputError("nothing is pickled")
+
+    task = bind(lambda: {"answer": 42}, name="step")
+    assert flow(lambda: task(), name="keeps-nothing")() == {"answer": 42}
+    with pytest.raises(InputError):
+        flow(lambda: bind(fail, name="fail")(), name="fails")()
+    storage = get_current_settings().results.local_storage_path
+    kept = [json.loads(path.read_text()) for path in storage.iterdir()]
+    assert kept, "Prefect writes down the error of a failed flow"
+    assert {record["__exc_type__"] for record in kept} == {"store.errors.InputError"}

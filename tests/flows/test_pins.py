@@ -1,0 +1,45 @@
+"""Pin files are small, stable and say what to do when they are not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.errors import PinError
+from flows.pins import COMMANDS, Pin, read_pin, write_pin
+
+REF = "codec/docs@" + "a" * 64
+
+
+def test_equal_pins_are_equal_bytes_and_read_back(tmp_path: Path) -> None:
+    first = write_pin(tmp_path / "one", Pin(stage="codec", refs=(REF,), figures={"b": 1.5, "a": 2}))
+    second = write_pin(tmp_path / "two", Pin(stage="codec", figures={"a": 2, "b": 1.5}, refs=(REF,)))
+    assert first.read_bytes() == second.read_bytes()
+    assert read_pin(tmp_path / "one", "codec").one("codec").version == "a" * 64
+
+
+def test_a_missing_pin_names_the_command_that_writes_it(tmp_path: Path) -> None:
+    for stage, command in COMMANDS.items():
+        with pytest.raises(PinError, match=f"run `{command}` first"):
+            read_pin(tmp_path, stage)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"stage": "codec", "surprise": 1}', '{"stage": "nowhere"}', "\x00\xff"]
+)
+def test_a_damaged_pin_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "codec.json").write_text(content, encoding="latin-1")
+    with pytest.raises(PinError, match="is not a pin file"):
+        read_pin(tmp_path, "codec")
+
+
+def test_a_pin_of_another_stage_is_refused(tmp_path: Path) -> None:
+    write_pin(tmp_path, Pin(stage="core")).rename(tmp_path / "codec.json")
+    with pytest.raises(PinError, match="is the pin of stage 'core', not of 'codec'"):
+        read_pin(tmp_path, "codec")
+
+
+def test_asking_for_the_only_element_of_a_kind_fails_where_there_is_none(tmp_path: Path) -> None:
+    pin = Pin.model_validate(json.loads(Pin(stage="codec", refs=(REF,)).model_dump_json()))
+    with pytest.raises(PinError, match="names 0 elements of kind 'tokenizer'"):
+        pin.one("tokenizer")
