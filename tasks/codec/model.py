@@ -157,6 +157,8 @@ def load_codec(payload: bytes, params: CodecParams | None = None) -> Codec:
     try:
         architecture = CodecArchitecture.model_validate(record["architecture"])
         codec = Codec(architecture, int(record["vocab_size"]), torch.Generator().manual_seed(0))
+        if any(tensor.dtype != torch.float32 for tensor in tensors.values()):
+            raise ValueError("its weights are not float32")
         codec.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise BadPayload(f"the codec does not fit its own description ({error}); train it again") from error

@@ -22,16 +22,16 @@ from tasks.codec.rounding import as_stored
 from tasks.errors import TooLittleText
 from tasks.progress import Progress, silent
 
-_CHECKPOINT_SECONDS = 15.0
 _BETAS = (0.9, 0.95)
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a training keeps its state, and under which fingerprint."""
+    """Where a training keeps its state, under which fingerprint, and how often (it costs about 50 ms)."""
 
     folder: Path
     fingerprint: str
+    seconds: float = 15.0
 
 
 def seeded(seed: int, *purpose: str | int) -> torch.Generator:
@@ -186,7 +186,7 @@ def train(
         tokens_BT, mask_BT = data.select(order.batch(trainer.finished))
         loss = trainer.step(tokens_BT.to(device), mask_BT.to(device))
         progress(trainer.finished, params.steps, loss=loss)
-        if checkpoints is not None and time.monotonic() - saved > _CHECKPOINT_SECONDS:
+        if checkpoints is not None and time.monotonic() - saved >= checkpoints.seconds:
             trainer.save(checkpoints)
             saved = time.monotonic()
     return freeze(trainer.codec)

@@ -13,7 +13,7 @@ class MemoryParams(BaseModel):
     dtype: CellDtype = Field(
         default="bfloat16", description="Stored cells: bfloat16, or int8 with one float32 scale per cell."
     )
-    rate: float = Field(default=0.02, gt=0, description="Adam step of the residual, in cell units.")
+    rate: float = Field(default=0.05, gt=0, description="Adam step of the residual, in cell units.")
     max_steps: int = Field(
         default=256,
         ge=0,
