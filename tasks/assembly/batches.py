@@ -127,7 +127,9 @@ class AttachmentRows:
         decoded_BC = self.cells.tokens(slots_BLS[:, : p.cue_tokens]).numpy()
         prompt_BC = tokens_BL[:, : p.cue_tokens].numpy()
         for row in np.flatnonzero(np.isin(shown_B, ["right_weighed", "wrong_weighed"])):
-            weight_B[row] = agreement_weight(decoded_BC[row], prompt_BC[row], margin=p.agreement_margin)
+            weight_B[row] = agreement_weight(
+                decoded_BC[row], prompt_BC[row], margin=p.architecture.agreement_margin
+            )
         return aligned(MEMORY, slots_BLS, valid_BL, weight_B)
 
     def _text(self, shown_B: NDArray[np.str_], document_B: Tensor, start_B: Tensor) -> Attachment:

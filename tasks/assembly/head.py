@@ -20,13 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tasks.assembly.params import CoreArchitecture
 from tasks.codec import CODE_BITS
-
-PROPOSAL_RMS = 2.0  # of a proposal's coordinates; lifted input codes have 1, so evidence outweighs them
-CODE_MARGIN = 6.0  # nats by which a token's own code beats a code one bit away
-INITIAL_TRUST = 2.0  # log-odds of copying before any training
-GAIN_BOUND = 5.0  # nats that one observed token can speak for or against the evidence
-PRIOR_COUNT = 2.0  # observed tokens that the mean gain is shrunk by
 
 
 def copied_columns(width: int, source: int) -> int:
@@ -56,9 +51,12 @@ class MixtureHead(nn.Module):
     basis_DD: Tensor
     copied_VC: Tensor
 
-    def __init__(self, width: int, vocab_size: int, copied: int) -> None:
+    def __init__(self, architecture: CoreArchitecture, vocab_size: int, copied: int) -> None:
         """The first `width - copied` directions of `basis_DD` are language, the last `copied` copying."""
         super().__init__()
+        width = architecture.width
+        self.gain_bound = architecture.gain_bound
+        self.prior_count = architecture.prior_count
         self.parts = [width - copied, copied]
         self.language_norm = nn.RMSNorm(width - copied)
         self.copying_norm = nn.RMSNorm(copied)
@@ -89,7 +87,7 @@ class MixtureHead(nn.Module):
         gain_BL, count_BL, following = self._record(
             language_BLV, copying_BLV, supported_BL, tokens_BL, record
         )
-        standing_N = (gain_BL / (count_BL + PRIOR_COUNT))[supported_BL]
+        standing_N = (gain_BL / (count_BL + self.prior_count))[supported_BL]
         trust_N = self.trust(self.trust_norm(z_BLD[supported_BL])).float().squeeze(-1)
         odds_N1 = (trust_N + weight_BL[supported_BL].log() + self.kappa * standing_N)[:, None]
         mixed_NV = torch.logaddexp(
@@ -97,9 +95,9 @@ class MixtureHead(nn.Module):
         )
         return language_BLV.masked_scatter(supported_BL[..., None], mixed_NV), following
 
-    @staticmethod
     @torch.no_grad()
     def _record(
+        self,
         language_BLV: Tensor,
         copying_BLV: Tensor,
         supported_BL: Tensor,
@@ -115,7 +113,7 @@ class MixtureHead(nn.Module):
             first_B1 = tokens_BL[:, :1]
             gain_BL[:, :1] = record.copying_BV.gather(-1, first_B1) - record.language_BV.gather(-1, first_B1)
             seen_BL[:, 0] = record.supported_B.float()
-        gain_BL = (gain_BL.clamp(-GAIN_BOUND, GAIN_BOUND) * seen_BL).cumsum(1)
+        gain_BL = (gain_BL.clamp(-self.gain_bound, self.gain_bound) * seen_BL).cumsum(1)
         count_BL = seen_BL.cumsum(1)
         if record is not None:
             gain_BL, count_BL = gain_BL + record.gain_B[:, None], count_BL + record.count_B[:, None]
@@ -128,6 +126,7 @@ def start_copying(
     head: MixtureHead,
     memory_adapter: nn.Linear,
     text_adapter: nn.Linear,
+    architecture: CoreArchitecture,
     *,
     codec_head_VS: Tensor,
     codes_VK: Tensor,
@@ -158,17 +157,17 @@ def start_copying(
     # Slot states leave a layer norm, so their norm is close to sqrt(source); codes have norm
     # sqrt(CODE_BITS) exactly. The copying part is read at unit mean square, which the tables undo.
     memory_scale, code_scale = (source / width) ** 0.5, (CODE_BITS / width) ** 0.5
-    memory_adapter.weight.copy_(memory_DM @ directions_SM.T * (PROPOSAL_RMS / memory_scale))
-    text_adapter.weight.copy_(text_DK * (PROPOSAL_RMS / code_scale))
+    memory_adapter.weight.copy_(memory_DM @ directions_SM.T * (architecture.proposal_rms / memory_scale))
+    text_adapter.weight.copy_(text_DK * (architecture.proposal_rms / code_scale))
     read_scale = (width / copied) ** 0.5
     tables = [
         codec_head_VS @ directions_SM * (memory_scale * read_scale),
-        codes_VK * (CODE_MARGIN / 2 * code_scale * read_scale),
+        codes_VK * (architecture.code_margin / 2 * code_scale * read_scale),
     ]
     head.copied_VC.copy_(torch.cat(tables, 1))
     head.language.weight.normal_(0, 0.02, generator=generator)
     head.trust.weight.zero_()
-    head.trust.bias.fill_(INITIAL_TRUST)
+    head.trust.bias.fill_(architecture.initial_trust)
 
 
 @torch.no_grad()

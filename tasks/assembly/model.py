@@ -63,7 +63,7 @@ class ResidualCore(nn.Module):
         )
         self.local = nn.ModuleList(LocalLayer(a.width, a.hidden, a.kernel, d) for d in a.dilations)
         self.correction = BoundedCorrection(a.width, a.correction_hidden, a.gamma)
-        self.head = MixtureHead(a.width, vocab_size, copied_columns(a.width, source_widths[MEMORY]))
+        self.head = MixtureHead(a, vocab_size, copied_columns(a.width, source_widths[MEMORY]))
         self._initialise(generator)
 
     @torch.no_grad()
@@ -90,6 +90,7 @@ class ResidualCore(nn.Module):
             self.head,
             memory,
             text,
+            self.architecture,
             codec_head_VS=codec_head_VS,
             codes_VK=self.identity.code(torch.arange(self.vocab_size)),
             lift_KD=self.identity.lift_KS,

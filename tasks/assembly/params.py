@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 
 class CoreArchitecture(BaseModel):
-    """What fixes the shapes of a core and the arithmetic of its iterations.
+    """What fixes the shapes of a core, the arithmetic of its iterations, and the weight rule it is used with.
 
     FEM-ASM fixes the form of the iteration, the start of gamma and, in its energy example, alpha = 0.25;
     every other default is ours.
@@ -29,6 +29,26 @@ class CoreArchitecture(BaseModel):
         description="Softening of W / (W + eps): the weight at which an element has half its say.",
     )
     gamma: float = Field(default=0.18, ge=0, description="Initial bound of the learned correction (FEM-ASM).")
+    agreement_margin: float = Field(
+        default=4.0,
+        ge=0,
+        description="Standard deviations above chance below which the system gives evidence no weight.",
+    )
+    proposal_rms: float = Field(
+        default=2.0,
+        gt=0,
+        description="Initial size of a proposal's coordinates; lifted input codes have 1.",
+    )
+    code_margin: float = Field(
+        default=6.0, gt=0, description="Initial nats by which a token's own code beats one a bit away."
+    )
+    initial_trust: float = Field(default=2.0, description="Initial log-odds of copying supported evidence.")
+    gain_bound: float = Field(
+        default=5.0, gt=0, description="Most nats that one observed token speaks for or against evidence."
+    )
+    prior_count: float = Field(
+        default=2.0, gt=0, description="Observed tokens by which the evidence's mean gain is shrunk."
+    )
     code_seed: int = Field(
         default=16, ge=0, description="Seed of the frozen lift of the Binary16 token codes."
     )
@@ -92,11 +112,6 @@ class AssemblyParams(BaseModel):
     attachment_rows: int = Field(default=40, ge=1, description="Sequences in an attachment batch.")
     cue_tokens: int = Field(default=32, ge=1, description="Visible prompt of an attachment sequence.")
     target_tokens: int = Field(default=8, ge=1, description="Tokens predicted after the prompt.")
-    agreement_margin: float = Field(
-        4.0,
-        ge=0,
-        description="Standard deviations above chance below which the system gives evidence no weight.",
-    )
     rate: float = Field(
         default=4e-3, gt=0, description="Peak AdamW rate (FEM-ASM: 1.5e-4, for models of its size)."
     )
