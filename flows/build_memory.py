@@ -88,22 +88,23 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
         raise
     snapshot = _commit_task(settings, build, results, support)
     done = [ShardResult.from_dict(values) for values in results]
-    _list_rejected(done)
-    return Pin(stage="memory", snapshot=snapshot, figures=summarise(done))
-
-
-def _list_rejected(shards: list[ShardResult]) -> None:
-    """Show the documents that were not published beside the run, with the figures that kept them out."""
-    rejected = [outcome for shard in shards for outcome in shard.rejected]
+    rejected = _rejected(done)
     if rejected:
         create_table_artifact(
             key="rejected-documents",
-            table=[
-                {"document": o.name, "token recall": o.figures.token_recall, "loss": o.figures.loss}
-                for o in rejected[:SHOWN_REJECTIONS]
-            ],
+            table=rejected,
             description=f"{len(rejected)} documents below the thresholds of publication",
         )
+    return Pin(stage="memory", snapshot=snapshot, figures={**summarise(done), "rejected_documents": rejected})
+
+
+def _rejected(shards: list[ShardResult]) -> list[dict[str, Any]]:
+    """The documents that were not published, with the figures that kept them out."""
+    outcomes = [outcome for shard in shards for outcome in shard.rejected]
+    return [
+        {"document": o.name, "token_recall": o.figures.token_recall, "loss": o.figures.loss}
+        for o in outcomes[:SHOWN_REJECTIONS]
+    ]
 
 
 build_memory = flow(_flow, name="build-memory")

@@ -16,6 +16,7 @@ from flows.errors import ParamsError
 from tasks.assembly.params import AssemblyParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
+from tasks.evaluation.params import EvaluationParams
 from tasks.memory.params import MemoryParams
 from tasks.retrieval.params import RetrievalParams
 
@@ -33,6 +34,7 @@ class Params(BaseModel):
     memory: MemoryParams = Field(default_factory=MemoryParams)
     retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
+    evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

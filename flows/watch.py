@@ -15,6 +15,9 @@ from tasks.progress import Progress, silent
 Opener = Callable[[str, str], AbstractContextManager[Progress]]
 """Makes a progress display from a title and the unit that is counted."""
 
+Announcer = Callable[[str, float], None]
+"""Told the name of a stage that ended and its seconds."""
+
 _interrupted = threading.Event()
 
 
@@ -22,14 +25,20 @@ def _nobody(title: str, unit: str) -> AbstractContextManager[Progress]:
     return nullcontext(silent)
 
 
+def _unheard(stage: str, seconds: float) -> None:
+    pass
+
+
 _opener: Opener = _nobody
+_announcer: Announcer = _unheard
 
 
 @contextmanager
-def watching(opener: Opener) -> Iterator[None]:
-    """Send the progress of every step of this process to `opener` for the duration of the block."""
-    global _opener
-    before, _opener = _opener, opener
+def watching(opener: Opener, announcer: Announcer = _unheard) -> Iterator[None]:
+    """Send the progress of every step of this process to `opener`, and ended stages to `announcer`."""
+    global _opener, _announcer
+    before = _opener, _announcer
+    _opener, _announcer = opener, announcer
     _interrupted.clear()
     try:
         yield
@@ -37,12 +46,17 @@ def watching(opener: Opener) -> Iterator[None]:
         interrupt()
         raise
     finally:
-        _opener = before
+        _opener, _announcer = before
 
 
 def interrupt() -> None:
     """Ask the steps that run in other threads to stop at their next report."""
     _interrupted.set()
+
+
+def announce(stage: str, seconds: float) -> None:
+    """Tell whoever watches that a stage ended."""
+    _announcer(stage, seconds)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from flows.cli import ask, corpus, refs, snapshot, stages, store
+from flows.cli import ask, corpus, demo, evaluation, refs, snapshot, stages, store
 from flows.cli.outcome import run
 from flows.cli.session import Session
 
@@ -35,6 +35,8 @@ app.command(stages.memory)
 app.command(stages.index)
 app.command(stages.core)
 app.command(snapshot.app)
+app.command(evaluation.app)
+app.command(demo.demo)
 app.command(ask.ask)
 app.command(refs.tag)
 app.command(store.log)

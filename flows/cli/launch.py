@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from flows.params import Params
     from flows.pins import Pin
     from flows.settings import Settings
+    from flows.watch import Announcer
 
 Injected = Annotated[Session, Parameter(parse=False)]
 Flag = Parameter(negative="")
@@ -31,14 +32,17 @@ Set = Annotated[
 
 
 @contextmanager
-def orchestration(session: Session) -> Iterator["Settings"]:
+def orchestration(
+    session: Session, settings: "Settings", announcer: "Announcer | None" = None
+) -> Iterator["Settings"]:
     """Everything a flow of this process needs: a store that exists, a Prefect API, somebody who watches."""
-    settings = session.settings
-    session.open_or_create_store()
     from flows.server import prefect_api
     from flows.watch import watching
+    from store import Store
 
-    with watching(session.progress), prefect_api(settings.work_dir / "prefect"):
+    Store.open_or_create(settings.store)
+    watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
+    with watcher, prefect_api(settings.work_dir / "prefect"):
         yield settings
 
 
@@ -53,7 +57,7 @@ def run_stage(
     from flows.pins import write_pin
 
     params = load_params(params_file, overrides or ())
-    with orchestration(session) as settings:
+    with orchestration(session, session.settings) as settings:
         pin = stage(params, settings)
     path = write_pin(settings.pins, pin)
     session.emit(pin.model_dump(mode="json"), [*pin_lines(pin), f"wrote {path}"])

@@ -44,12 +44,16 @@ class AccountRow:
 
 @dataclass(frozen=True)
 class Costs:
-    """Measured on one machine: seconds by condition and in all, peak resident bytes of the process."""
+    """Measured on one machine: seconds by condition and in all, peak resident bytes of the process.
+
+    `addressing` holds the index's own queries per second (batched) and latencies of single queries.
+    """
 
     seconds: Mapping[str, float]
     milliseconds_per_task: Mapping[str, float]
     single_task_milliseconds: Mapping[str, float]
     retrieval_seconds: float
+    addressing: Mapping[str, float]
     peak_rss_bytes: int
 
 

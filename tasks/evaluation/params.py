@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class EvaluationParams(BaseModel):
-    """Which tasks are made, how evidence is weighed, and how intervals are drawn."""
+    """Which tasks are made and how intervals are drawn; evidence is weighed by the core's own rule."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -17,12 +17,17 @@ class EvaluationParams(BaseModel):
     per_document: int = Field(default=4, ge=1, description="Most tasks of one document, of both kinds.")
     cue_tokens: int = Field(default=32, ge=1, description="Visible prompt of a task.")
     target_tokens: int = Field(default=8, ge=1, description="Tokens to predict after the prompt.")
-    agreement_margin: float = Field(
-        default=4.0, ge=0, description="Standard deviations above chance below which evidence weighs nothing."
-    )
     batch_tasks: int = Field(default=64, ge=1, description="Tasks scored together.")
     resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples of documents.")
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
+    addressing_queries: int = Field(
+        default=2_000,
+        ge=2,
+        description="Cues on which the index itself is measured, half prefixes, half quotes.",
+    )
+    dense_queries: int = Field(
+        default=400, ge=1, description="About how many of them the dense baseline answers too."
+    )
     language_tokens: int = Field(
         default=20_000,
         ge=0,

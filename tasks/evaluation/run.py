@@ -89,6 +89,7 @@ class Evaluator:
                 right_tokens=int(scores.right_BT[row].sum()),
                 exact=bool((scores.written_BT[row] == task.target).all()),
                 bytes_read=int(shown.bytes_B[row]),
+                cue=self.decode(task.cue),
                 target=self.decode(task.target),
                 written=self.decode(scores.written_BT[row]),
             )

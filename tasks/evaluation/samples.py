@@ -15,7 +15,8 @@ class Sample:
     it that stands at the prompt's first position; `weight` is its weight and `attached` the number of its
     states that were attached. `nll` is in nats per target token, `right_tokens` counts target tokens that
     were most likely given the true ones before, `exact` tells whether the greedy continuation equals the
-    target, `written` is that continuation's text and `target` the true one's. `bytes_read` counts the
+    target, `written` is that continuation's text, `target` the true one's and `cue` the
+    visible prompt's. `bytes_read` counts the
     evidence's stored bytes (cells' payload, or two bytes a raw token).
     """
 
@@ -33,6 +34,7 @@ class Sample:
     right_tokens: int
     exact: bool
     bytes_read: int
+    cue: str
     target: str
     written: str
 
@@ -68,5 +70,6 @@ def load_samples(payload: bytes) -> list[Sample]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(pa.BufferReader(payload), use_threads=False)
+    # Not pq.read_table: its scanner's threads can abort the process at exit (apache/arrow#34314).
+    table = pq.ParquetFile(pa.BufferReader(payload), pre_buffer=False).read(use_threads=False)
     return [Sample(**record) for record in table.to_pylist()]

@@ -15,10 +15,12 @@ from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer, element_split, load_tokenizer
 from tasks.errors import TooLittleText
 from tasks.evaluation.accounting import Costs, account, peak_rss_bytes
+from tasks.evaluation.addressing import address
 from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, plan_evidence
 from tasks.evaluation.evidence import EvidenceReader
 from tasks.evaluation.language import language_figures
 from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.reconstruction import reconstructions
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import MEDIA, Sample, encode_samples
 from tasks.evaluation.summary import summarise
@@ -67,7 +69,8 @@ def evaluate_attachment(
     if (row := store.catalog().find(recipe)) is not None:
         return _found(store, row)
     setting = _Setting.open(store, snapshot, core, shards)
-    tasks, plan, retrieval_seconds = setting.prepare(Index.open(store, snapshot), params)
+    index = Index.open(store, snapshot)
+    tasks, plan, retrieval_seconds = setting.prepare(index, params)
     evaluator = Evaluator(
         setting.core,
         setting.reader(plan, params),
@@ -75,17 +78,22 @@ def evaluate_attachment(
         params.batch_tasks,
     )
     samples, seconds = evaluator.run(tasks, plan, progress)
+    block_tokens = setting.codec.architecture.block_tokens
+    shares, rates = address(index, setting.test_texts(), block_tokens, params)
     costs = Costs(
         seconds=seconds,
         milliseconds_per_task={name: 1000 * value / len(tasks) for name, value in seconds.items()},
         single_task_milliseconds=evaluator.single_task_milliseconds(tasks, plan),
         retrieval_seconds=retrieval_seconds,
+        addressing=rates,
         peak_rss_bytes=peak_rss_bytes(),
     )
     summary = summarise(samples, params)
     summary["settings"] = params.model_dump(mode="json")
     summary["snapshot"] = snapshot.id
     summary["core"] = str(core)
+    summary["retrieval"] = shares
+    summary["reconstruction"] = setting.reconstructions(index)
     summary["standalone"] = setting.standalone(params)
     summary["accounting"] = setting.accounting(store, core, samples)
     return _publish(store, params, recipe, core, summary, samples, asdict(costs))
@@ -142,7 +150,7 @@ class _Setting:
             {row.name: place for place, row in enumerate(rows)},
             {row.name: row.length for row in rows},
             self.core.identity,
-            margin=params.agreement_margin,
+            margin=self.core.architecture.agreement_margin,
             seed=params.seed,
         )
 
@@ -157,6 +165,10 @@ class _Setting:
             most=params.language_tokens,
         )
         return None if figures is None else asdict(figures)
+
+    def reconstructions(self, index: Index) -> list[dict[str, Any]]:
+        """The test-split documents that their memories read worst, for the report."""
+        return reconstructions(index.readout, self.test_texts(), lambda ids: self.tokenizer.decode(ids))
 
     def accounting(self, store: Store, core: Ref, samples: Sequence[Sample]) -> list[dict[str, Any]]:
         """The accounting table, its per-query rows over the retrieved condition."""

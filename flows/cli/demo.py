@@ -1,0 +1,88 @@
+"""The command that runs the whole chain and writes its report."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.cli.session import Session, columns
+
+if TYPE_CHECKING:
+    from flows.settings import Settings
+
+
+def demo(
+    *, out: Path = Path("build/demo"), params: ParamsFile = None, set_: Set = None, session: Injected
+) -> None:
+    """Run the whole chain on this machine, from documents to an evaluated snapshot and an HTML report.
+
+    Store, pins and scratch space lie in the output folder; --store puts the artifacts elsewhere. Run again to
+    continue where an interrupted run stopped; finished stages take seconds.
+
+    Parameters
+    ----------
+    out
+        Where the report, the summary and the embedded store go.
+    """
+    began = time.monotonic()
+    from flows.params import load_params
+
+    chosen = load_params(params, set_ or ())
+    settings = _settings(session, out)
+    with orchestration(session, settings, announcer=_announce(session)):
+        from flows.demo import demo as flow
+        from flows.pins import Pin
+        from flows.report import write_report
+        from flows.summary import run_record, summarise, write_summary
+
+        result: dict[str, Any] = flow(chosen, settings)
+    from store import Store
+
+    pins: dict[Any, Pin] = {stage: Pin.model_validate(pin) for stage, pin in result["pins"].items()}
+    summary = summarise(Store.open(settings.store), pins)
+    summary |= run_record(chosen, settings, result["seconds"], time.monotonic() - began)
+    written = [write_summary(summary, out), write_report(summary, out)]
+    session.emit(summary, [*headlines(summary), *(f"wrote {path}" for path in written)])
+
+
+def headlines(summary: dict[str, Any]) -> list[str]:
+    """The figures that matter most, for people."""
+    codec, retrieval, gain = summary["codec"], summary["retrieval"], summary["gain"]
+    low, high = gain["ci95"]
+    rows = [
+        ("documents", f"{summary['published']:,} published, {summary['rejected']:,} rejected"),
+        ("codec", _named(codec, "token_recall", "span8_exact")),
+        ("retrieval", _named(retrieval, "candidate_recall", "recall_at_1")),
+        ("", f"{retrieval['queries_per_second']:,.0f} queries/s"),
+        ("nats per token", _named(summary["nll"])),
+        ("greedy exact", _named(summary["greedy_exact"])),
+        ("gain in nats", _named(gain, "document_specific", "generic")),
+        ("", f"document-specific share {gain['document_specific_share']:.3f} [{low:.3f}, {high:.3f}]"),
+    ]
+    total = f"{summary['wall_s']:.0f} s in all, peak memory {summary['peak_rss_mb']:,.0f} MiB"
+    return [f"snapshot {summary['snapshot']}", *columns(rows), total]
+
+
+def _named(figures: dict[str, float], *names: str) -> str:
+    """Chosen figures with their names, or all of them."""
+    return ", ".join(f"{name.replace('_', ' ')} {figures[name]:.4f}" for name in names or figures)
+
+
+def _settings(session: Session, out: Path) -> "Settings":
+    from flows.settings import load_settings
+
+    return load_settings(
+        store=session.store_url or f"file:{out / 'store'}",
+        pins=out / "pins",
+        work_dir=out / "work",
+        quiet=session.quiet or None,
+    )
+
+
+def _announce(session: Session) -> Any:
+    def announce(stage: str, seconds: float) -> None:
+        if not session.quiet:
+            print(f"{stage:<12}{seconds:8.1f} s", file=sys.stderr, flush=True)
+
+    return announce

@@ -1,0 +1,66 @@
+"""Flow `demo`: the whole chain, from documents that every installation ships to an evaluated snapshot."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from flows import watch
+from flows.build_indexes import build_indexes
+from flows.build_memory import with_runner
+from flows.engine import flow
+from flows.evaluate_attachment import evaluate_attachment
+from flows.ingest_corpus import ingest_corpus
+from flows.params import Params
+from flows.pin_snapshot import pin_snapshot
+from flows.pins import Pin, Stage, write_pin
+from flows.settings import Settings
+from flows.train_codec import train_codec
+from flows.train_core import train_core
+
+
+class Chain:
+    """The stages in order: times each of them, announces it, and leaves its pin."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.pins: dict[Stage, Pin] = {}
+        self.seconds: dict[str, float] = {}
+        self._folder = settings.pins
+
+    def run(self, stage: Stage, work: Callable[[], Pin]) -> Pin:
+        """Run one stage and keep what it published."""
+        with self.timed(stage):
+            return self.keep(work())
+
+    def keep(self, pin: Pin) -> Pin:
+        """Write a pin for the commands that run single stages."""
+        write_pin(self._folder, pin)
+        self.pins[pin.stage] = pin
+        return pin
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a part of the chain and tell whoever watches."""
+        began = time.monotonic()
+        yield
+        self.seconds[name] = time.monotonic() - began
+        watch.announce(name, self.seconds[name])
+
+
+def _flow(params: Params, settings: Settings) -> dict[str, object]:
+    """Run every stage; finished ones are recognised in the store. Returns pins and seconds by stage."""
+    chain = Chain(settings)
+    with chain.timed("corpus"):
+        corpus, tokenizer = (chain.keep(pin) for pin in ingest_corpus(params, settings))
+    codec = chain.run("codec", lambda: train_codec(params, settings, corpus, tokenizer))
+    memory = chain.run("memory", lambda: with_runner(settings)(params, settings, corpus, tokenizer, codec))
+    indexes = chain.run("indexes", lambda: build_indexes(params, settings, memory, codec))
+    snapshot = chain.run("snapshot", lambda: pin_snapshot(params, settings, memory, indexes))
+    core = chain.run("core", lambda: train_core(params, settings, corpus, memory))
+    chain.run("evaluation", lambda: evaluate_attachment(params, settings, corpus, snapshot, core))
+    return {
+        "pins": {stage: pin.model_dump(mode="json") for stage, pin in chain.pins.items()},
+        "seconds": chain.seconds,
+    }
+
+
+demo = flow(_flow, name="demo")

@@ -1,0 +1,50 @@
+"""Flow `evaluate-attachment`: a frozen core on test-split tasks, with different evidence at hand."""
+
+from typing import Any
+
+from flows import watch
+from flows.engine import bind, flow, on_device
+from flows.params import Params
+from flows.pins import Pin
+from flows.place import device_of, open_store
+from flows.settings import Settings
+from store import Ref
+from tasks.evaluation.params import EvaluationParams
+
+_HEADLINES = ("nll", "greedy_exact", "gain", "retrieval", "tasks", "documents")
+
+
+def _evaluate(
+    settings: Settings, params: EvaluationParams, snapshot: str, core: str, corpus: list[str]
+) -> dict[str, Any]:
+    from tasks.evaluation.step import evaluate_attachment as evaluate
+
+    device_of(settings)
+    store = open_store(settings)
+    with watch.progress("evaluate attachments", "task-conditions") as progress:
+        result = evaluate(
+            store,
+            params,
+            snapshot=store.snapshot(snapshot),
+            core=Ref.parse(core),
+            corpus=[Ref.parse(text) for text in corpus],
+            progress=progress,
+        )
+    headlines = {name: result.summary[name] for name in _HEADLINES}
+    return {"refs": [str(result.summary_ref), str(result.samples_ref)], "figures": headlines}
+
+
+_task = bind(_evaluate, name="evaluate attachments")
+
+
+def _flow(params: Params, settings: Settings, corpus: Pin, snapshot: Pin, core: Pin) -> Pin:
+    """Evaluate the core against the pinned snapshot; the store keeps the summary and every sample."""
+    assert snapshot.snapshot is not None, "the snapshot stage pins a snapshot"
+    task = on_device(_task, settings.device)
+    found = task(settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs))
+    return Pin(
+        stage="evaluation", refs=tuple(found["refs"]), snapshot=snapshot.snapshot, figures=found["figures"]
+    )
+
+
+evaluate_attachment = flow(_flow, name="evaluate-attachment")
