@@ -1,7 +1,6 @@
 """What memories read back as, beside the documents they stand for: for a reader's eyes, not for figures."""
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,11 +38,12 @@ def reconstructions(
 
 
 def _marked(read: NDArray[np.uint16], ids: NDArray[np.uint16], decode: Decode) -> list[list[Any]]:
-    """Runs of the first tokens that are right or wrong together, as [text, right]."""
-    right = read[:TOKENS] == ids[:TOKENS]
-    edges = [0, *(np.flatnonzero(right[1:] != right[:-1]) + 1).tolist(), len(right)]
-    return [
-        [decode(read[start:end].astype(np.int64)), bool(right[start])]
-        for start, end in pairwise(edges)
-        if end > start
-    ]
+    """The first tokens as [text, right]; a character spread over several tokens belongs to the last of them."""
+    pieces: list[list[Any]] = []
+    shown = ""
+    for count in range(1, len(read[:TOKENS]) + 1):
+        text = decode(read[:count].astype(np.int64))
+        unfinished = text.endswith("\ufffd") and count < len(read)
+        pieces.append(["" if unfinished else text[len(shown) :], bool(read[count - 1] == ids[count - 1])])
+        shown = shown if unfinished else text
+    return pieces

@@ -90,3 +90,7 @@ def test_every_parameter_can_be_set_by_its_name() -> None:
     names = set(parameter_names())
 
     assert {"corpus", "corpus.shards", "tokenizer.vocab_size", "codec.architecture.cell_width"} <= names
+
+
+def test_the_parameter_file_of_the_repository_spells_out_the_defaults() -> None:
+    assert load_params(Path(__file__).parents[2] / "params.yaml") == Params()
