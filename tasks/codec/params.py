@@ -80,9 +80,9 @@ class CodecParams(BaseModel):
     local_steps: int = Field(
         default=1,
         ge=0,
-        description="K, adaptation steps on a batch's cells before each shared update. FEM-ASM uses 32; a step "
-        "costs about half a shared update, and on documentation with 4,096 tokens K of 0, 1 and 2 read unseen "
-        "blocks equally well, so the default keeps the alternation at its least cost.",
+        description="K, adaptation steps on a batch's cells before each shared update. FEM-ASM uses 32; a "
+        "step costs about half a shared update, and on documentation with 4,096 tokens K of 0, 1 and 2 read "
+        "unseen blocks equally well, so the default keeps the alternation at its least cost.",
     )
     local_rate: float = Field(
         default=0.01, gt=0, description="Adam step of the local adaptation, in cell units."
