@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import tasks  # noqa: F401 - before any test loads torch, so that its threads sleep while they wait
 from tests.seaweedfs import S3Server, running_server
 
 
