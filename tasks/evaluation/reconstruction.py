@@ -38,7 +38,7 @@ def reconstructions(
 
 
 def _marked(read: NDArray[np.uint16], ids: NDArray[np.uint16], decode: Decode) -> list[list[Any]]:
-    """The first tokens as [text, right]; a character spread over several tokens belongs to the last of them."""
+    """The first tokens as [text, right]; a character spread over several tokens belongs to the last."""
     pieces: list[list[Any]] = []
     shown = ""
     for count in range(1, len(read[:TOKENS]) + 1):

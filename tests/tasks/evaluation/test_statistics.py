@@ -76,6 +76,7 @@ def sample(task: int, condition: Condition, nll: float) -> Sample:
         right_tokens=3,
         exact=False,
         bytes_read=12,
+        cue="Brot backen wir",
         target="täglich",
         written="",
     )
