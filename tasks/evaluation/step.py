@@ -79,7 +79,7 @@ def evaluate_attachment(
     )
     samples, seconds = evaluator.run(tasks, plan, progress)
     block_tokens = setting.codec.architecture.block_tokens
-    shares, rates = address(index, setting.test_texts(), block_tokens, params)
+    shares, rates = address(index, setting.texts, setting.test_texts(), block_tokens, params)
     costs = Costs(
         seconds=seconds,
         milliseconds_per_task={name: 1000 * value / len(tasks) for name, value in seconds.items()},

@@ -93,6 +93,9 @@ def test_an_evaluation_is_published_with_its_samples_and_found_again(place: Plac
     assert summary["greedy_exact"]["retrieved"] >= 0.5
     assert summary["gain"]["document_specific_share"] >= 0.5
     assert summary["standalone"]["tokens"] > 0
+    assert summary["retrieval"]["candidate_recall"] >= summary["retrieval"]["recall_at_1"] >= 0.95
+    assert summary["retrieval"]["dense"]["recall_at_1"] < summary["retrieval"]["recall_at_1"]
+    assert set(result.costs["addressing"]) == {"queries_per_second", "p50_ms", "p99_ms"}
     assert {row["category"] for row in summary["accounting"]} == {c.value for c in Category}
     assert set(result.costs["seconds"]) == {c.value for c in Condition}
     commits = len(list(store.log()))
