@@ -3,6 +3,7 @@
 from typing import Any
 
 from prefect.artifacts import create_table_artifact
+from prefect.exceptions import TerminationSignal
 
 from flows import watch
 from flows.engine import bind, flow, on_device
@@ -80,10 +81,12 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
     build = build_name(params.memory, corpus, support[1], support[0])
     shards = [str(ref) for ref in corpus.references("corpus") if is_worker_shard(ref)]
     task = on_device(_shard_task, settings.device)
-    futures = [task.submit(settings, params.memory, build, shard, support[1], support[0]) for shard in shards]
     try:
+        futures = [
+            task.submit(settings, params.memory, build, shard, support[1], support[0]) for shard in shards
+        ]
         results = [future.result() for future in futures]
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TerminationSignal):
         watch.interrupt()
         raise
     snapshot = _commit_task(settings, build, results, support)

@@ -16,7 +16,7 @@ from prefect import Flow, Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
-from store.errors import AnswerLost, Contended, StorageUnavailable
+from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,12 +24,16 @@ R = TypeVar("R")
 RETRIES = 3
 RETRY_DELAYS_S = [1.0, 4.0, 15.0]
 _PASSING = (StorageUnavailable, Contended, AnswerLost, ConnectionError)
+_LASTING = (ReadOnly, AccessDenied, DiskFull)
+"""Storage that stays unavailable until somebody repairs it."""
 
 
 def is_passing(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> bool:
-    """Whether trying again can help: storage that did not answer, yes; bad input or damaged bytes, no."""
+    """Whether trying again can help: storage that did not answer, yes; a full disk or bad input, no."""
     try:
         state.result()
+    except _LASTING:
+        return False
     except _PASSING:
         return True
     except BaseException:  # noqa: BLE001 - the engine raises it again; here only its kind matters

@@ -25,6 +25,7 @@ _LOG = logging.getLogger(__name__)
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.05
 _PR_SET_PDEATHSIG = 1
+_URL_VARIABLE = "PREFECT_API_URL"
 
 # Nothing here schedules, watches or reports home: the flow runs in this process and ends with it.
 _IDLE_SERVICES = (
@@ -48,7 +49,12 @@ def prefect_api(home: Path) -> Iterator[str]:
         PrefectServerError: the embedded server did not answer in time.
     """
     from prefect.logging.handlers import APILogHandler
-    from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+        get_current_settings,
+        temporary_settings,
+    )
 
     configured = get_current_settings().api.url
     if configured:
@@ -70,7 +76,11 @@ def prefect_api(home: Path) -> Iterator[str]:
         )
     try:
         _wait_until_healthy(process, url, home / "server.log")
-        with temporary_settings({PREFECT_API_URL: url}):
+        # Nobody waits for heartbeats here, and each flow would wait a second for its heart to stop.
+        with (
+            _inherited(url),
+            temporary_settings({PREFECT_API_URL: url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
+        ):
             yield url
     finally:
         APILogHandler().flush()
@@ -78,7 +88,7 @@ def prefect_api(home: Path) -> Iterator[str]:
 
 
 def _server_environment(home: Path) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    environment = {name: value for name, value in os.environ.items() if name != _URL_VARIABLE}
     environment |= {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in _IDLE_SERVICES}
     environment |= {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home.resolve() / 'prefect.db'}",
@@ -88,6 +98,20 @@ def _server_environment(home: Path) -> dict[str, str]:
         "PREFECT__SERVER_FINAL": "1",
     }
     return environment
+
+
+@contextmanager
+def _inherited(url: str) -> Iterator[None]:
+    """Let other threads and child processes find the server: who does not, starts one of its own."""
+    from prefect.context import refresh_global_settings_context
+
+    os.environ[_URL_VARIABLE] = url
+    refresh_global_settings_context()
+    try:
+        yield
+    finally:
+        del os.environ[_URL_VARIABLE]
+        refresh_global_settings_context()
 
 
 def _free_port() -> int:

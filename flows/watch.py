@@ -5,6 +5,7 @@ here; on a remote worker nobody does and steps stay silent. Python interrupts th
 in another thread learns of Ctrl-C at its next report.
 """
 
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -50,8 +51,10 @@ def watching(opener: Opener, announcer: Announcer = _unheard) -> Iterator[None]:
 
 
 def interrupt() -> None:
-    """Ask the steps that run in other threads to stop at their next report."""
+    """Ask the steps that run in other threads and in worker processes to stop at their next report."""
     _interrupted.set()
+    for worker in multiprocessing.active_children():
+        worker.terminate()
 
 
 def announce(stage: str, seconds: float) -> None:

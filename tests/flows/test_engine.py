@@ -6,7 +6,7 @@ import pytest
 from prefect.settings import get_current_settings
 
 from flows.engine import bind, flow
-from store.errors import InputError, Unreachable
+from store.errors import AccessDenied, CellarError, DiskFull, InputError, ReadOnly, Unreachable
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -25,15 +25,18 @@ def test_storage_that_did_not_answer_is_asked_again() -> None:
     assert calls == [1, 1, 1]
 
 
-def test_bad_input_is_not_tried_again_and_its_error_reaches_the_caller() -> None:
+@pytest.mark.parametrize("kind", [InputError, ReadOnly, AccessDenied, DiskFull])
+def test_what_only_a_person_can_mend_is_not_tried_again_and_its_error_reaches_the_caller(
+    kind: type[CellarError],
+) -> None:
     calls = []
 
     def step() -> None:
         calls.append(1)
-        raise InputError("the vocabulary is too large")
+        raise kind("somebody has to do something")
 
     task = bind(step, name="step")
-    with pytest.raises(InputError, match="too large"):
+    with pytest.raises(kind, match="somebody has to"):
         flow(lambda: task(), name="gives-up")()
     assert calls == [1]
 
