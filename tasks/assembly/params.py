@@ -105,7 +105,7 @@ class AssemblyParams(BaseModel):
         description="Names the element core/<name>.",
     )
     seed: int = Field(default=3, ge=0, description="Seed of the initial weights and of the data order.")
-    steps: int = Field(default=600, ge=1, description="Updates; language and attachment batches take turns.")
+    steps: int = Field(default=450, ge=1, description="Updates; language and attachment batches take turns.")
     attachment_every: int = Field(default=4, ge=1, description="Every n-th update is on an attachment batch.")
     language_rows: int = Field(default=24, ge=1, description="Sequences in a language batch.")
     language_tokens: int = Field(default=64, ge=2, description="Tokens of a language sequence.")
