@@ -13,9 +13,10 @@ from flows.place import device_of, open_store
 from flows.runner import task_runner
 from flows.settings import Settings
 from store import Ref, Store, fingerprint
+from store.errors import CellarError, ThresholdNotMet
 from tasks.corpus import is_worker_shard
 from tasks.errors import BadCorpus
-from tasks.memory import ShardResult, summarise
+from tasks.memory import Outcome, ShardResult, summarise
 from tasks.memory.params import MemoryParams
 
 SHOWN_REJECTIONS = 1000
@@ -56,15 +57,23 @@ def _commit(settings: Settings, build: str, results: list[dict[str, Any]], suppo
     shards = [ShardResult.from_dict(values) for values in results]
     published = [ref for shard in shards for ref in shard.published]
     if not published:
-        raise BadCorpus(
-            "no document reached the thresholds of publication; train the codec longer, or lower "
-            "memory.token_recall and raise memory.loss"
-        )
+        raise _nothing_published([outcome for shard in shards for outcome in shard.rejected])
     receipts = [receipt for shard in shards for receipt in shard.receipts]
     if receipts:
         message = f"Publish {len(published)} memories"
         store.build(build, owner="build-memory").commit(receipts, message=message)
     return _pin(store, [*published, *(Ref.parse(text) for text in support)])
+
+
+def _nothing_published(rejected: list[Outcome]) -> CellarError:
+    if not rejected:
+        return BadCorpus("the odd shards hold no document to build memories of; give a larger corpus")
+    best = max((outcome.figures for outcome in rejected), key=lambda figures: figures.token_recall)
+    return ThresholdNotMet(
+        f"none of {len(rejected)} documents reached the thresholds of publication, the best with a token "
+        f"recall of {best.token_recall:.4f} and a loss of {best.loss:.4f}; train the codec longer, or lower "
+        "memory.token_recall and raise memory.loss"
+    )
 
 
 def _pin(store: Store, refs: list[Ref]) -> str:

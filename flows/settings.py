@@ -28,6 +28,8 @@ class Settings(BaseSettings):
     """Shards built at the same time."""
     work_dir: Path = Path("build/work")
     """Scratch space: training checkpoints and the embedded Prefect server's database."""
+    checkpoint_s: float = Field(default=15.0, ge=0)
+    """Seconds between the checkpoints of a training: what a killed one loses at most."""
     pins: Path = Path("pins")
     """Where commands leave what they published, for the next command and for DVC."""
     quiet: bool = False

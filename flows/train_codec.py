@@ -23,6 +23,7 @@ def _train(settings: Settings, params: CodecParams, corpus: list[str], tokenizer
             progress=progress,
             device=device,
             work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     return str(ref)
 

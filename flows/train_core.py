@@ -23,6 +23,7 @@ def _train(settings: Settings, params: AssemblyParams, snapshot: str, corpus: li
             corpus=[Ref.parse(text) for text in corpus],
             progress=progress,
             work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     return str(ref)
 

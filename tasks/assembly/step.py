@@ -15,7 +15,7 @@ from tasks.assembly.params import AssemblyParams
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.train import TrainingData, new_core, train
 from tasks.checkpoint import discard_checkpoint
-from tasks.codec import Checkpoints, Codec, load_codec
+from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
 from tasks.corpus import EOS, Split, Tokenizer, element_split, is_worker_shard, load_shard, load_tokenizer
 from tasks.errors import TooLittleText
 from tasks.memory import decode_cells
@@ -32,6 +32,7 @@ def train_core(
     corpus: Sequence[Ref],
     progress: Progress = silent,
     work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> Ref:
     """Publish the core trained on a snapshot's train-split memories and the even shards of `corpus`, or
     find it.
@@ -39,7 +40,7 @@ def train_core(
     Memories of the test split are never read. Validation-split memories only make the learning curve in the
     facts. The snapshot must hold one codec and one tokenizer; `corpus` are the shards that its memories
     were built from, in any order, and the language stream. With `work_dir` an interrupted training
-    continues, bit for bit.
+    continues, bit for bit, from what it kept every `checkpoint_s` seconds.
 
     Raises `TooLittleText` when there are too few memories or too little text to train on.
     """
@@ -68,7 +69,7 @@ def train_core(
         )
     rows = {split: AttachmentRows(*pair, core.identity, params) for split, pair in tables.items()}
     data = TrainingData(language, rows["train"], rows.get("validation"))
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     curve = train(core, params, data, progress=progress, checkpoints=checkpoints)
     element = Element(
         "core",

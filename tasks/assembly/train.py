@@ -26,7 +26,6 @@ from tasks.progress import Progress, silent
 
 CURVE_EVIDENCE = ("none", "right", "wrong", "text")
 _BETAS = (0.9, 0.95)
-_CHECKPOINT_SECONDS = 15.0
 _VALIDATION_TILE = 32
 
 
@@ -147,7 +146,7 @@ def train(
         progress(trainer.finished, params.steps, loss=loss)
         if trainer.finished in points:
             trainer.measure()
-        if checkpoints is not None and time.monotonic() - saved > _CHECKPOINT_SECONDS:
+        if checkpoints is not None and time.monotonic() - saved >= checkpoints.seconds:
             trainer.save(checkpoints)
             saved = time.monotonic()
     for parameter in core.parameters():

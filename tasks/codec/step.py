@@ -13,7 +13,7 @@ from tasks.codec.binary16 import check_vocabulary
 from tasks.codec.groups import group_documents
 from tasks.codec.model import Codec, load_codec
 from tasks.codec.params import CodecParams
-from tasks.codec.train import Checkpoints, train, validate
+from tasks.codec.train import CHECKPOINT_S, Checkpoints, train, validate
 from tasks.corpus import is_worker_shard, load_shard, load_tokenizer
 from tasks.progress import Progress, silent
 
@@ -29,12 +29,14 @@ def train_codec(
     progress: Progress = silent,
     device: str = "cpu",
     work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> Ref:
     """Publish the codec trained on the even shards of `corpus`, or return the one already published.
 
     Odd shards are neither read nor part of the fingerprint: worker documents stay unseen. With `work_dir`,
-    the training state is kept there and an interrupted training continues from it, bit for bit. The element's
-    facts hold the figures on the training shards' held-out documents, before and after local adaptation.
+    the training state is kept there every `checkpoint_s` seconds and an interrupted training continues from
+    it, bit for bit. The element's facts hold the figures on the training shards' held-out documents, before
+    and after local adaptation.
 
     Raises `TooLittleText` for empty shards and `VocabularyTooLarge` for more than 65,536 tokens.
     """
@@ -51,7 +53,7 @@ def train_codec(
         documents = load_shard(store.read(ref))
         for document, ids in zip(documents, tokens.encode_many([d.text for d in documents]), strict=True):
             (held_out if is_held_out(document.name, params.validation_share) else training).append(ids)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     codec = train(
         params, training, tokens.vocab_size, progress=progress, device=device, checkpoints=checkpoints
     )

@@ -23,6 +23,8 @@ from tasks.errors import TooLittleText
 from tasks.progress import Progress, silent
 
 _BETAS = (0.9, 0.95)
+CHECKPOINT_S = 15.0
+"""Seconds of training between checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Checkpoints:
 
     folder: Path
     fingerprint: str
-    seconds: float = 15.0
+    seconds: float = CHECKPOINT_S
 
 
 def seeded(seed: int, *purpose: str | int) -> torch.Generator:
