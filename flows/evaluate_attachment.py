@@ -3,7 +3,7 @@
 from typing import Any
 
 from flows import watch
-from flows.engine import bind, flow, on_device
+from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import device_of, open_store
@@ -40,8 +40,7 @@ _task = bind(_evaluate, name="evaluate attachments")
 def _flow(params: Params, settings: Settings, corpus: Pin, snapshot: Pin, core: Pin) -> Pin:
     """Evaluate the core against the pinned snapshot; the store keeps the summary and every sample."""
     assert snapshot.snapshot is not None, "the snapshot stage pins a snapshot"
-    task = on_device(_task, settings.device)
-    found = task(settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs))
+    found = _task(settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs))
     return Pin(
         stage="evaluation", refs=tuple(found["refs"]), snapshot=snapshot.snapshot, figures=found["figures"]
     )

@@ -1,7 +1,7 @@
 """Flow `train-core`: the residual-assembly core, on language and on train-split memories of a snapshot."""
 
 from flows import watch
-from flows.engine import bind, flow, on_device
+from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import device_of, open_store
@@ -34,8 +34,8 @@ _task = bind(_train, name="train core")
 def _flow(params: Params, settings: Settings, corpus: Pin, memory: Pin) -> Pin:
     """Train the core against the pinned memories; documents of the test split are not read."""
     assert memory.snapshot is not None, "the memory stage pins a snapshot"
-    task = on_device(_task, settings.device)
-    return Pin(stage="core", refs=(task(settings, params.assembly, memory.snapshot, list(corpus.refs)),))
+    ref = _task(settings, params.assembly, memory.snapshot, list(corpus.refs))
+    return Pin(stage="core", refs=(ref,))
 
 
 train_core = flow(_flow, name="train-core")
