@@ -19,7 +19,7 @@ class Settings(BaseSettings):
     store: str = Field(default=DEFAULT_STORE, min_length=1)
     """A folder, `file:/path` or `s3://bucket/prefix`; credentials come from the usual AWS places."""
     device: str = "cpu"
-    """Where codec and memory workers compute: `cpu`, `cuda`, `cuda:1`, or `auto` for a GPU where there is one.
+    """Where codec and memory workers compute: `cpu`, `cuda`, `cuda:1`, or `auto` for a GPU if there is one.
     Indexes, core and evaluation, small as they are, stay on the CPU."""
     threads: int = Field(default=0, ge=0)
     """Threads of one computation; 0 leaves the choice to the numeric libraries."""
