@@ -16,6 +16,7 @@ from tasks.evaluation import Sample, load_samples
 EXAMPLES = 12
 _CODEC_FIGURES = ("token_recall", "span8_exact", "loss", "cell_bytes_per_block")
 _NAMED: tuple[Stage, ...] = ("tokenizer", "codec", "indexes", "core", "evaluation")
+_RETRIEVAL_SHARES = ("candidate_recall", "recall_at_1", "recall_at_1_named")
 _COUNTS = ("documents", "published", "rejected")
 
 
@@ -76,6 +77,17 @@ def write_summary(summary: Mapping[str, Any], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "summary.json"
     path.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def write_metrics(summary: Mapping[str, Any], folder: Path) -> Path:
+    """Write `<folder>/metrics.json`, the figures that follow from the inputs alone, and return its path."""
+    metrics = {name: summary[name] for name in (*_COUNTS, "codec", "nll", "greedy_exact")}
+    metrics["retrieval"] = {name: summary["retrieval"][name] for name in _RETRIEVAL_SHARES}
+    metrics["gain"] = {name: value for name, value in summary["gain"].items() if isinstance(value, float)}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "metrics.json"
+    path.write_text(json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
 
 

@@ -20,13 +20,13 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     Parameters
     ----------
     out
-        Folder for summary.json, report.html and plots/.
+        Folder for summary.json, metrics.json, report.html and plots/.
     """
     from flows.evaluate_attachment import evaluate_attachment
     from flows.params import load_params
     from flows.pins import Stage, read_pin, write_pin
     from flows.report import write_report
-    from flows.summary import run_record, summarise, write_summary
+    from flows.summary import run_record, summarise, write_metrics, write_summary
     from store import Store
 
     began = time.monotonic()
@@ -40,7 +40,7 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     summary = summarise(Store.open(settings.store), {**pins, "evaluation": pin})
     seconds = time.monotonic() - began
     summary |= run_record(chosen, settings, {"evaluation": seconds}, seconds)
-    written = [write_summary(summary, out), write_report(summary, out)]
+    written = [write_summary(summary, out), write_metrics(summary, out), write_report(summary, out)]
     session.emit(summary, [*headlines(summary), *(f"wrote {path}" for path in written)])
 
 
