@@ -15,3 +15,15 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """Return a real S3 server that lives as long as the test session."""
     with running_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the URL of a real Prefect API that flows of this process use: starting one takes seconds."""
+    from flows.server import prefect_api
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect-home")))
+        patch.delenv("PREFECT_API_URL", raising=False)
+        with prefect_api(tmp_path_factory.mktemp("prefect")) as url:
+            yield url

@@ -1,0 +1,68 @@
+"""One finished chain for the whole session; every test works on a copy of it."""
+
+import shutil
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import pytest
+
+from tests.e2e.workplace import TINY, Ended, Workplace
+
+CHARACTERS = 800
+"""Of each text; shorter ones are left out."""
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Where Prefect keeps its own files: not in the user's home."""
+    return {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect-home"))}
+
+
+def new_workplace(folder: Path, home: dict[str, str]) -> Workplace:
+    """Texts and parameters, and nothing built yet."""
+    (folder / "texts").mkdir()
+    for name, text in topics.items():
+        if len(text) >= CHARACTERS:
+            (folder / "texts" / f"{name}.txt").write_text(text[:CHARACTERS], encoding="utf-8")
+    shutil.copy(TINY, folder / "params.yaml")
+    return Workplace(folder, home)
+
+
+@pytest.fixture(scope="session")
+def chain(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> tuple[Workplace, Ended]:
+    """A workplace, and how its first `cellar demo` ended."""
+    workplace = new_workplace(tmp_path_factory.mktemp("chain"), home)
+    return workplace, workplace.cellar("demo", "--json")
+
+
+@pytest.fixture
+def first_run(chain: tuple[Workplace, Ended]) -> Ended:
+    """How the first `cellar demo` ended."""
+    return chain[1]
+
+
+@pytest.fixture
+def finished(chain: tuple[Workplace, Ended]) -> Workplace:
+    """The workplace after a whole chain; tests leave it as it is."""
+    assert chain[1].code == 0, chain[1].err
+    return chain[0]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, home: dict[str, str]) -> Workplace:
+    """Another workplace with the same texts and parameters, and nothing built yet."""
+    return new_workplace(tmp_path, home)
+
+
+@pytest.fixture
+def copy(finished: Workplace, tmp_path: Path) -> Workplace:
+    """A copy of the finished chain, with the Prefect database, which takes seconds to make."""
+    folder = tmp_path / "copy"
+    shutil.copytree(finished.folder, folder)
+    return Workplace(folder, finished.environment)
+
+
+@pytest.fixture
+def with_server(prefect_server: str) -> dict[str, str]:
+    """Variables that make commands use the session's Prefect server, which saves them from starting one."""
+    return {"PREFECT_API_URL": prefect_server}
