@@ -1,4 +1,4 @@
-"""Figures with their units, and text of unknown origin made visible, for the report."""
+"""Figures with their units, and text of unknown origin made visible."""
 
 import json
 import unicodedata
@@ -21,6 +21,11 @@ def visible(text: str) -> str:
     control character but line break and tab, and can always be encoded as UTF-8.
     """
     return "".join(_sign(character) for character in text)
+
+
+def printable(text: str) -> str:
+    """Like `visible`, for a terminal: no escape sequence survives, line breaks and tabs stay as they are."""
+    return "".join(character if character in "\n\t" else _sign(character) for character in text)
 
 
 def one_line(text: str, most: int = 200) -> str:

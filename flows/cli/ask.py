@@ -4,10 +4,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from flows.cli.launch import Injected
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.text import Text
 
     from tasks.retrieval import AskHit
@@ -19,8 +22,8 @@ _SURE, _FAIR = 0.9, 0.5
 def ask(
     *words: str,
     snapshot: str | None = None,
-    top: Annotated[int, Parameter(name=["--top", "-k"])] = 3,
-    context: int = 24,
+    top: Annotated[int, Parameter(name=["--top", "-k"], validator=Number(gte=1))] = 3,
+    context: Annotated[int, Parameter(validator=Number(gte=0))] = 24,
     session: Injected,
 ) -> None:
     """Find the elements that hold some words, and print what their memories say around them.
@@ -37,13 +40,12 @@ def ask(
         Tokens shown on both sides of the match.
     """
     from flows.errors import UsageError
-    from flows.pins import read_pin
     from tasks.retrieval import Asker, Index
 
     if not words:
         raise UsageError('what are the words? For example: cellar ask "least squares solution"')
     store = session.open_store()
-    chosen = store.snapshot(snapshot or str(read_pin(session.settings.pins, "snapshot").snapshot))
+    chosen = store.snapshot(snapshot or _pinned_last(session.settings.pins))
     asker = Asker(chosen, Index.open(store, chosen))
     hits = asker.ask(" ".join(words), k=top, context_tokens=context)
     session.emit(
@@ -51,21 +53,38 @@ def ask(
         [] if hits else ["nothing in this snapshot comes near these words"],
     )
     if not session.as_json:
-        _print(hits)
+        print_hits(hits)
+
+
+def _pinned_last(pins: "Path") -> str:
+    from flows.errors import PinError
+    from flows.pins import read_pin
+
+    try:
+        return str(read_pin(pins, "snapshot").snapshot)
+    except PinError as error:
+        raise PinError(f"{error}, or name a snapshot with --snapshot") from error
 
 
 def _record(hit: "AskHit") -> dict[str, Any]:
     return {**asdict(hit), "text": hit.text, "confidence": hit.confidence}
 
 
-def _print(hits: "list[AskHit]") -> None:
+def print_hits(hits: "list[AskHit]") -> None:
+    """Print hits for people."""
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
+    from flows.formatting import printable
+
+    # Names, sources and decoded text come from documents that anybody wrote: neither markup nor an escape
+    # sequence in them may act on the terminal.
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     for number, hit in enumerate(hits, start=1):
-        console.print(f"[bold]{number}. {hit.name}[/bold]  {hit.match} match, score {hit.score:.2f}")
+        console.print(f"{number}. {printable(hit.name)}", style="bold", end="")
+        console.print(f"  {hit.match} match, score {hit.score:.2f}")
+        source = printable(hit.source)
         console.print(
-            f"   version  {hit.version}\n   checksum {hit.checksum}\n   source   {hit.source}", style="dim"
+            f"   version  {hit.version}\n   checksum {hit.checksum}\n   source   {source}", style="dim"
         )
         console.print(_marked(hit))
         console.print(f"   confidence {hit.confidence:.3f}, lowest {_lowest(hit):.3f}\n", style="dim")
@@ -75,10 +94,12 @@ def _marked(hit: "AskHit") -> "Text":
     """The decoded text; the match stands out, and doubtful tokens carry their confidence's colour."""
     from rich.text import Text
 
+    from flows.formatting import printable
+
     text = Text()
     for token in hit.tokens:
         colour = "green" if token.confidence >= _SURE else "yellow" if token.confidence >= _FAIR else "red"
-        text.append(token.text, style=f"bold underline {colour}" if token.matched else colour)
+        text.append(printable(token.text), style=f"bold underline {colour}" if token.matched else colour)
     return text
 
 
