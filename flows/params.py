@@ -69,6 +69,8 @@ def _read(path: Path) -> dict[str, Any]:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParamsError(f"{path} does not exist; give the path of a parameter file") from None
+    except IsADirectoryError:
+        raise ParamsError(f"{path} is a folder; give the path of a parameter file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ParamsError(f"{path} cannot be read as UTF-8 text; check the file") from error
     except yaml.YAMLError as error:
@@ -93,6 +95,8 @@ def _assign(tree: dict[str, Any], override: str) -> str:
         value = json.loads(text)
     except ValueError:
         value = text
+    if not isinstance(value, dict) and any(other.startswith(f"{name}.") for other in known):
+        raise ParamsError(f"--set {override}: {name} is a section; set one parameter of it by its full name")
     *sections, last = name.split(".")
     for section in sections:
         inner = tree.get(section)

@@ -90,7 +90,7 @@ def _parse(arguments: list[str]) -> None:
 
         chain = error.command_chain or ()
         help_command = " ".join(["cellar", *chain, "--help"])
-        raise UsageError(f"{' '.join(str(error).split()).rstrip('.')}; see `{help_command}`") from error
+        raise UsageError(f"{' '.join(str(error).split()).rstrip('., ')}; see `{help_command}`") from error
 
 
 def _version() -> str:

@@ -53,8 +53,15 @@ def show(summary: Path | None = None, /, *, session: Injected) -> None:
     summary
         A summary.json, or the folder that holds one; otherwise results, or build/demo.
     """
-    figures = json.loads(_find(summary).read_text(encoding="utf-8"))
-    session.emit(figures, headlines(figures))
+    from flows.errors import UsageError
+
+    path = _find(summary)
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        lines = headlines(figures)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is no summary of an evaluation; give a summary.json of cellar") from error
+    session.emit(figures, lines)
 
 
 def _find(given: Path | None) -> Path:

@@ -38,7 +38,7 @@ class Session:
         try:
             return Store.open(self.settings.store)
         except NotAStore as error:
-            raise NotAStore(f"{error}; `cellar init` makes an empty one, or give --store") from error
+            raise NotAStore(f"{error}, or give another with --store") from error
 
     def open_or_create_store(self) -> "Store":
         """The store, made where there is none: for commands that fill it."""

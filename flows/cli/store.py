@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from flows.cli.session import Session, columns
 
@@ -23,7 +24,11 @@ def init(*, session: Injected) -> None:
     session.emit({"store": store.url, "created": made}, [f"{verb} {store.url}"])
 
 
-def log(limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20, *, session: Injected) -> None:
+def log(
+    limit: Annotated[int, Parameter(name=["--limit", "-n"], validator=Number(gte=0))] = 20,
+    *,
+    session: Injected,
+) -> None:
     """List commits, newest first.
 
     Parameters
@@ -32,7 +37,7 @@ def log(limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20, *, sessio
         Show this many; 0 shows all.
     """
     commits = list(session.open_store().log())[::-1]
-    shown = commits[:limit] if limit > 0 else commits
+    shown = commits[:limit] if limit else commits
     rows = [
         (commit.sequence, commit.time, commit.action, commit.elements, commit.message) for commit in shown
     ]

@@ -28,6 +28,7 @@ from store.errors import (
     InvalidName,
     KeyExists,
     KeyMissing,
+    NotAStore,
     ReadOnly,
     StorageUnavailable,
     TokenMismatch,
@@ -205,8 +206,13 @@ def _make_directory(folder: Path) -> None:
     if folder.is_dir():
         return
     _make_directory(folder.parent)
-    with suppress(FileExistsError):
+    try:
         folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir():
+            raise NotAStore(f"{folder} is a file, a store needs a folder; choose another place") from None
+    except FileNotFoundError as error:
+        raise StorageUnavailable(f"no folder can be made at {folder}; choose another place") from error
     _flush_directory(folder.parent)
 
 

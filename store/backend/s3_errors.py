@@ -127,7 +127,9 @@ def _answered(error: boto.ClientError, where: str, key: str, url: str, endpoint:
             f"cannot {where}: {endpoint} rejects the credentials ({code}); renew or replace them"
         )
     if code in _WRONG_REGION or status == 301:
-        return ConfigurationError(f"cannot {where}: the bucket is in another region ({code}); set AWS_REGION")
+        return ConfigurationError(
+            f"cannot {where}: the bucket is in another region ({code}); set AWS_DEFAULT_REGION"
+        )
     if code in _DAMAGED_UPLOAD:
         return IntegrityError(f"cannot {where}: the bytes were damaged on their way ({code}); run again")
     if code in _FULL or status == 507:

@@ -49,6 +49,7 @@ def test_values_are_json_or_text(override: str, expected: object) -> None:
         ("codec.architecture.cell_widht=2", "did you mean codec.architecture.cell_width"),
         ("nonsense.x=1", "sections are corpus, tokenizer"),
         ("corpus.shards", "not of the form name=value"),
+        ("corpus=4", "--set corpus=4: corpus is a section; set one parameter of it by its full name"),
         ("corpus.shards=0", "--set corpus.shards=0: input should be greater than or equal to 2"),
         ("corpus.split_on=x", "parameters: corpus: the 'installed' reader takes no split_on"),
     ],

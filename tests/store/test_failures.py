@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from store import Store
 from store.backend.local import LocalBackend
+from store.backend.s3_errors import translate
 from store.errors import (
     AccessDenied,
     BucketMissing,
@@ -65,6 +67,26 @@ def test_a_folder_with_other_files_is_not_taken_over(tmp_path: Path) -> None:
         Store.create(str(tmp_path))
 
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("below", ["", "/inside/it"])
+def test_a_file_is_no_place_for_a_store(tmp_path: Path, below: str) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+
+    with pytest.raises(NotAStore, match=r"thesis\.tex is a file, a store needs a folder") as caught:
+        Store.open_or_create(f"{tmp_path}/thesis.tex{below}")
+
+    assert_is_one_sentence(caught.value)
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+def test_another_region_is_answered_with_the_variable_that_sets_it() -> None:
+    answer = {"Error": {"Code": "PermanentRedirect"}, "ResponseMetadata": {"HTTPStatusCode": 301}}
+
+    error = translate(ClientError(answer, "GetObject"), "read", "a", "s3://bucket", "endpoint")
+
+    assert isinstance(error, ConfigurationError)
+    assert "another region (PermanentRedirect); set AWS_DEFAULT_REGION" in str(error)
 
 
 def test_a_store_of_another_format_is_refused(store: Store, store_url: str) -> None:

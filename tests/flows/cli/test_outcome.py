@@ -36,7 +36,16 @@ def process(workplace: Path, *arguments: str, **options: object) -> subprocess.P
         (["corpsu"], 2, 'Unknown command "corpsu". Did you mean "corpus"?'),
         (["log", "--limt", "3"], 2, "see `cellar log --help`"),
         (["log", "--limit", "x"], 2, "see `cellar log --help`"),
-        (["log"], 3, "`cellar init` makes an empty one, or give --store"),
+        (["log"], 3, "store; create one with `cellar init`, or give another with --store"),
+        (["log", "--limit", "-1"], 2, "Must be >= 0; see `cellar log --help`"),
+        (["init", "--store", "file.txt"], 3, "file.txt is a file, a store needs a folder"),
+        (["init", "--store", "file.txt/below"], 3, "file.txt is a file, a store needs a folder"),
+        (["init", "--store", "/proc/store"], 6, "no folder can be made at /proc/store"),
+        (["corpus", "build", "--params", "."], 2, ". is a folder; give the path of a parameter file"),
+        (["eval", "show", "file.txt"], 2, "file.txt is no summary of an evaluation"),
+        (["eval", "show", "other.json"], 2, "other.json is no summary of an evaluation"),
+        (["ask", "words", "--top", "0"], 2, "Must be >= 1; see `cellar ask --help`"),
+        (["ask", "words", "--context", "-1"], 2, "Must be >= 0; see `cellar ask --help`"),
         (["init", "--store", "ftp://x"], 3, "is not a store URL"),
         (["corpus", "build", "--folder", "absent"], 2, "absent does not exist"),
         (["corpus", "build", "--folder", "a", "--text", "b"], 2, "give one source, not --folder and --text"),
@@ -51,8 +60,11 @@ def process(workplace: Path, *arguments: str, **options: object) -> subprocess.P
     ],
 )
 def test_an_error_is_one_sentence_and_an_exit_code(
-    cellar: Cellar, arguments: list[str], code: int, sentence: str
+    cellar: Cellar, workplace: Path, arguments: list[str], code: int, sentence: str
 ) -> None:
+    (workplace / "file.txt").write_text("no JSON")
+    (workplace / "other.json").write_text('{"figures": []}')
+
     ended, out, err = cellar(*arguments)
 
     assert (ended, out) == (code, "")
