@@ -53,6 +53,8 @@ def build(
     set_
         Override a parameter, e.g. --set corpus.shards=32; may be repeated.
     """
+    from dataclasses import asdict
+
     from flows.params import load_params
     from flows.pins import Pin, write_pin
     from tasks.corpus import ingest
@@ -66,7 +68,7 @@ def build(
     store = session.open_or_create_store()
     with session.progress(f"corpus {chosen.name}", "documents") as progress:
         result = ingest(store, chosen, progress)
-    figures = {key: getattr(result.report, key) for key in ("documents", "characters", "worker_documents")}
+    figures = {key: value for key, value in asdict(result.report).items() if key != "listed"}
     refs = tuple(str(ref) for ref in result.shards)
     pin = write_pin(session.settings.pins, Pin(stage="corpus", refs=refs, figures=figures))
     session.emit(_record(chosen.name, result), [*_summary(chosen.name, result), f"wrote {pin}"])

@@ -50,8 +50,10 @@ def headlines(summary: dict[str, Any]) -> list[str]:
     """The figures that matter most, for people."""
     codec, retrieval, gain = summary["codec"], summary["retrieval"], summary["gain"]
     low, high = gain["ci95"]
+    skipped = summary["corpus"].get("skipped", 0)
+    unread = f", {skipped:,} skipped while reading" if skipped else ""
     rows = [
-        ("documents", f"{summary['published']:,} published, {summary['rejected']:,} rejected"),
+        ("documents", f"{summary['published']:,} published, {summary['rejected']:,} rejected{unread}"),
         ("codec", _named(codec, "token_recall", "span8_exact")),
         ("retrieval", _named(retrieval, "candidate_recall", "recall_at_1")),
         ("", f"{retrieval['queries_per_second']:,.0f} queries/s"),

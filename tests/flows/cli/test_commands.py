@@ -11,6 +11,7 @@ import pytest
 from store import Store
 
 Cellar = Callable[..., tuple[int, str, str]]
+SUMMARY = Path(__file__).parents[1] / "summary.json"
 
 
 @pytest.fixture
@@ -96,6 +97,7 @@ def test_corpus_show_reports_what_was_left_out(cellar: Cellar, texts: Path) -> N
     code, out, _ = cellar("corpus", "show", "t")
 
     assert code == 0
+    assert json.loads(Path("pins/corpus.json").read_text())["figures"]["skipped"] == 15
     assert "12 documents" in out
     assert "left out: 1 duplicates, 15 skipped" in out
     assert "latin-00.txt  not UTF-8" in out
@@ -194,3 +196,15 @@ def test_verify_is_quiet_about_an_intact_store_and_names_damage(cellar: Cellar, 
     assert code == 5
     assert pack.name in out
     assert "1 damaged or missing objects" in err
+
+
+def test_the_figures_of_an_evaluation_say_how_many_documents_were_skipped(
+    cellar: Cellar, workplace: Path
+) -> None:
+    summary = json.loads(SUMMARY.read_text())
+    summary["corpus"] |= {"skipped": 1234}
+    (workplace / "skipped.json").write_text(json.dumps(summary))
+    (workplace / "complete.json").write_text(json.dumps(summary | {"corpus": {"documents": 2}}))
+
+    assert "rejected, 1,234 skipped while reading" in cellar("eval", "show", "skipped.json")[1]
+    assert "skipped" not in cellar("eval", "show", "complete.json")[1]
