@@ -122,6 +122,7 @@ def _rejected(shards: list[ShardResult]) -> list[dict[str, Any]]:
 build_memory = flow(_flow, name="build-memory")
 
 
-def with_runner(settings: Settings) -> Any:
-    """The flow on the task runner that the settings choose."""
-    return build_memory.with_options(task_runner=task_runner(settings))
+def build_on_runner(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec: Pin) -> Pin:
+    """Run the flow on the task runner that the settings choose."""
+    chosen = build_memory.with_options(task_runner=task_runner(settings))
+    return chosen(params, settings, corpus, tokenizer, codec)

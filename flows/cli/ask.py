@@ -76,9 +76,14 @@ def print_hits(hits: "list[AskHit]") -> None:
 
     from flows.formatting import printable
 
+    class Pipe(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the command line, which ends quietly; rich would exit with code 1."""
+            raise BrokenPipeError
+
     # Names, sources and decoded text come from documents that anybody wrote: neither markup nor an escape
     # sequence in them may act on the terminal.
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = Pipe(highlight=False, soft_wrap=True, markup=False, emoji=False)
     for number, hit in enumerate(hits, start=1):
         console.print(f"{number}. {printable(hit.name)}", style="bold", end="")
         console.print(f"  {hit.match} match, score {hit.score:.2f}")

@@ -10,8 +10,7 @@ from cyclopts import Parameter
 from flows.cli.session import Session, columns
 
 if TYPE_CHECKING:
-    from flows.params import Params
-    from flows.pins import Pin
+    from flows.pins import Pin, Stage
     from flows.settings import Settings
     from flows.watch import Announcer
 
@@ -50,15 +49,20 @@ def run_stage(
     session: Session,
     params_file: Path | None,
     overrides: Sequence[str] | None,
-    stage: "Callable[[Params, Settings], Pin]",
+    flow: "Callable[..., Pin]",
+    *needs: "Stage",
 ) -> None:
-    """Run the flow of one stage, write its pin for the next one, and say what came out."""
+    """Run the flow of one stage on parameters, settings and the pins it needs, and write its own pin.
+
+    What is wrong with parameters or pins is said before anything is started.
+    """
     from flows.params import load_params
-    from flows.pins import write_pin
+    from flows.pins import read_pin, write_pin
 
     params = load_params(params_file, overrides or ())
+    pins = [read_pin(session.settings.pins, stage) for stage in needs]
     with orchestration(session, session.settings) as settings:
-        pin = stage(params, settings)
+        pin = flow(params, settings, *pins)
     path = write_pin(settings.pins, pin)
     session.emit(pin.model_dump(mode="json"), [*pin_lines(pin), f"wrote {path}"])
 
@@ -67,9 +71,14 @@ def pin_lines(pin: "Pin") -> list[str]:
     """What a stage published, for people."""
     published = [(ref.name, ref.version) for ref in pin.references()]
     snapshot = [f"snapshot {pin.snapshot}"] if pin.snapshot else []
-    figures = [(name, _shown(value)) for name, value in pin.figures.items() if not isinstance(value, dict)]
+    figures = [
+        (name.replace("_", " "), _shown(value))
+        for name, value in pin.figures.items()
+        if isinstance(value, int | float)
+    ]
     return [*columns(published), *snapshot, *columns(figures)]
 
 
-def _shown(value: object) -> object:
-    return f"{value:.4f}" if isinstance(value, float) else value
+def _shown(value: float) -> str:
+    whole = not isinstance(value, float) or (value.is_integer() and abs(value) > 1)
+    return f"{value:,.0f}" if whole else f"{value:,.4f}"

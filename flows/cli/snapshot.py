@@ -87,11 +87,8 @@ def pin(
     """
     if not elements:
         from flows.pin_snapshot import pin_snapshot
-        from flows.pins import read_pin
 
-        pins = session.settings.pins
-        memory, indexes = read_pin(pins, "memory"), read_pin(pins, "indexes")
-        run_stage(session, params, set_, lambda p, s: pin_snapshot(p, s, memory, indexes))
+        run_stage(session, params, set_, pin_snapshot, "memory", "indexes")
         return
     store = session.open_store()
     refs = _with_requirements(store.catalog(), _chosen(store, elements))

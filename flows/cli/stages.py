@@ -13,42 +13,30 @@ core = App(name="core", help="The residual-assembly core that elements are attac
 @codec.command(name="train")
 def train_codec(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Train the codec on the even shards of the corpus, or find it published."""
-    from flows.pins import read_pin
     from flows.train_codec import train_codec as flow
 
-    pins = session.settings.pins
-    corpus, tokenizer = read_pin(pins, "corpus"), read_pin(pins, "tokenizer")
-    run_stage(session, params, set_, lambda p, s: flow(p, s, corpus, tokenizer))
+    run_stage(session, params, set_, flow, "corpus", "tokenizer")
 
 
 @memory.command(name="build")
 def build_memory(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Build a memory of every document in the odd shards, commit them at once, and pin them."""
-    from flows.build_memory import with_runner
-    from flows.pins import read_pin
+    from flows.build_memory import build_on_runner
 
-    pins = session.settings.pins
-    corpus, tokenizer, codec = (read_pin(pins, stage) for stage in ("corpus", "tokenizer", "codec"))
-    run_stage(session, params, set_, lambda p, s: with_runner(s)(p, s, corpus, tokenizer, codec))
+    run_stage(session, params, set_, build_on_runner, "corpus", "tokenizer", "codec")
 
 
 @index.command(name="build")
 def build_indexes(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Build charts, dense keys and the reranker of the pinned memories."""
     from flows.build_indexes import build_indexes as flow
-    from flows.pins import read_pin
 
-    pins = session.settings.pins
-    memories, trained = read_pin(pins, "memory"), read_pin(pins, "codec")
-    run_stage(session, params, set_, lambda p, s: flow(p, s, memories, trained))
+    run_stage(session, params, set_, flow, "memory", "codec")
 
 
 @core.command(name="train")
 def train_core(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Train the core on the language stream of the even shards and on train-split memories."""
-    from flows.pins import read_pin
     from flows.train_core import train_core as flow
 
-    pins = session.settings.pins
-    corpus, memories = read_pin(pins, "corpus"), read_pin(pins, "memory")
-    run_stage(session, params, set_, lambda p, s: flow(p, s, corpus, memories))
+    run_stage(session, params, set_, flow, "corpus", "memory")

@@ -66,3 +66,15 @@ def test_what_was_measured_is_shown_and_the_snapshot_answers(copy: Workplace, fi
     assert json.loads(asked.out)["snapshot"] == copy.pin("snapshot").snapshot
     assert json.loads(asked.out)["hits"]
     assert json.loads(verified.out)["ok"]
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(finished: Workplace) -> None:
+    process = finished.start("ask", "--top", "50", "the class statement")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("1. memory/")
+    process.stdout.close()
+
+    assert process.wait(timeout=60) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
