@@ -181,6 +181,11 @@ class Build:
         digest = key.rpartition("/")[2].removesuffix(".parquet")
         table, metadata = decode_table(check_digest(data, digest, key, holds="part of a build"), key)
         rows = rows_of(table)
+        forged = next((row for row in rows if not row.is_authentic()), None)
+        if forged is not None:
+            raise IntegrityError(
+                f"{key} describes {forged.name} in a way that its version denies; run the build again"
+            )
         receipt = Receipt(
             build=self.name,
             unit=metadata["unit"],

@@ -81,4 +81,9 @@ def _checked(row: Row, payload: bytes) -> bytes:
             f"{pack_key(row.pack)} is damaged: the payload of {row.name}@{row.version[:12]} fails its "
             f"checksum; {RESTORE}"
         )
+    if not row.is_authentic():
+        # The payload fits the row, so the row itself must be another than the version stands for.
+        raise IntegrityError(
+            f"the index describes {row.name}@{row.version[:12]} in a way that its version denies; {RESTORE}"
+        )
     return payload

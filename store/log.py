@@ -7,6 +7,7 @@ digest of entry `n - 1`, so a reader notices any change of history; entry 1 name
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,14 +18,15 @@ from typing import Any
 from store import conditional
 from store.backend import Backend
 from store.checkpoint import Checkpoint, latest_checkpoint
-from store.errors import ConflictError, IntegrityError, KeyMissing, UnsupportedFormat
+from store.errors import ConflictError, IntegrityError, KeyMissing, NotAStore, UnsupportedFormat
 from store.fetch import fetch_all
-from store.format import LOG_PREFIX, RESTORE, log_key, seal, sha256, unseal
+from store.format import FORMAT_KEY, LOG_PREFIX, RESTORE, log_key, seal, sha256, unseal
 
 PUBLISH = "publish"
 PIN = "pin"
 _ACTIONS = frozenset({PUBLISH, PIN})
 _LOST_RACES = 1000
+_ENTRY = re.compile(re.escape(LOG_PREFIX) + r"\d{20}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class Log:
                 draft = prepare()
                 if isinstance(draft, Commit):
                     return draft
+                self._check_origin()
                 entry = self._encode(draft)
                 if conditional.create(self._backend, log_key(self.tip.sequence + 1), entry):
                     return self._accept(entry)
@@ -139,17 +142,30 @@ class Log:
             f"{self._backend.url} is busy: {_LOST_RACES} other commits came first; run again later"
         )
 
+    def _check_origin(self) -> None:
+        """Refuse to commit where the store is gone or another one was made since this one was opened."""
+        try:
+            found = sha256(self._backend.read(FORMAT_KEY))
+        except KeyMissing:
+            found = ""
+        if found != self._origin.digest:
+            raise NotAStore(
+                f"the store at {self._backend.url} is gone or was replaced since it was opened; make sure "
+                "that the right place is mounted, and run again"
+            )
+
     def _open(self) -> None:
         checkpoint = latest_checkpoint(self._backend)
-        for entry in checkpoint.entries:
-            self._accept(entry)
-        after = log_key(self.tip.sequence)
-        keys = [
-            item.key for item in self._backend.list(LOG_PREFIX, after=after) if item.key.endswith(".json")
-        ]
-        for entry in fetch_all(self._backend, keys):
-            self._accept(entry)
-        self._checkpoint = checkpoint
+        after = log_key(len(checkpoint.entries))
+        listed = [item.key for item in self._backend.list(LOG_PREFIX, after=after)]
+        keys = [key for key in listed if is_entry(key)]
+        entries = [*checkpoint.entries, *fetch_all(self._backend, keys)]
+        # Taken over together: what fails before leaves nothing half-read for the next attempt.
+        previous, commits = self._origin, []
+        for entry in entries:
+            previous = decode_commit(entry, previous=previous)
+            commits.append(previous)
+        self._entries, self._commits, self._checkpoint = entries, commits, checkpoint
 
     def _accept(self, entry: bytes) -> Commit:
         commit = decode_commit(entry, previous=self.tip)
@@ -176,6 +192,11 @@ class Log:
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
             }
         )
+
+
+def is_entry(key: str) -> bool:
+    """Whether a key is that of a log entry; a synchronisation tool may have left others beside them."""
+    return _ENTRY.fullmatch(key) is not None
 
 
 def decode_commit(entry: bytes, *, previous: Commit) -> Commit:

@@ -60,6 +60,7 @@ class PackBuilder:
         self._data = bytearray(MAGIC)
         self._frames: list[list[int]] = []
         self._rows: list[Row] = []
+        self._sealed: SealedPack | None = None
 
     def __len__(self) -> int:
         return len(self._data)
@@ -108,8 +109,11 @@ class PackBuilder:
     def seal(self) -> SealedPack:
         """Append the footer, read every frame back, and return the pack under its digest.
 
-        Reading back catches memory errors and bugs before anything is uploaded; raises `IntegrityError`.
+        Reading back catches memory errors and bugs before anything is uploaded; raises `IntegrityError`. The
+        same pack is returned if called again, as after an upload that failed.
         """
+        if self._sealed is not None:
+            return self._sealed
         footer = canonical_json({"frames": self._frames})
         self._data += footer
         self._data += _TAIL.pack(len(footer), hashlib.sha256(footer).digest(), END)
@@ -119,7 +123,8 @@ class PackBuilder:
             raise IntegrityError(
                 f"pack {digest} does not hold what was put into it; check this machine's memory"
             )
-        return SealedPack(digest, self._data, [row.placed(pack=digest) for row in self._rows])
+        self._sealed = SealedPack(digest, self._data, [row.placed(pack=digest) for row in self._rows])
+        return self._sealed
 
 
 def frames(data: bytes | bytearray | memoryview, name: str) -> Iterator[Frame]:

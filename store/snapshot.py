@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from store.backend import Backend
@@ -110,16 +111,25 @@ class Snapshot:
         with self._lock:
             missing = [number for number in numbers if number not in self._loaded]
             if missing:
-                rows = iter(rows_of(self._table.read(missing)))
+                rows = rows_of(self._table.read(missing))
                 bounds = [self._groups[number].last for number in missing]
-                row = next(rows, None)
-                for number, last in zip(missing, bounds, strict=True):
-                    group = []
-                    while row is not None and row.name <= last:
-                        group.append(row)
-                        row = next(rows, None)
-                    self._loaded[number] = group
+                starts = [0, *(bisect_right(rows, last, key=lambda row: row.name) for last in bounds)]
+                groups = [rows[start:end] for start, end in pairwise(starts)]
+                whole = starts[-1] == len(rows) and all(groups)
+                self._loaded.update(zip(missing, groups, strict=True))
+                if not whole or not self._makes_its_id():
+                    self._loaded.clear()
+                    raise IntegrityError(
+                        f"the rows of snapshot {self.id[:12]} are not the set that its id names; {RESTORE}"
+                    )
             return [row for number in numbers for row in self._loaded[number]]
+
+    def _makes_its_id(self) -> bool:
+        """False if all rows are known and their digest is not the id; a part of them proves nothing."""
+        if len(self._loaded) < len(self._groups):
+            return True
+        rows = (row for group in self._loaded.values() for row in group)
+        return snapshot_id((row.name, row.version) for row in rows) == self.id
 
 
 def encode_snapshot(rows: Sequence[Row]) -> tuple[bytes, bytes]:

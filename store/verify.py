@@ -20,7 +20,6 @@ from store.format import (
     FORMAT_KEY,
     HEAD_PREFIX,
     INDEX_PREFIX,
-    LOG_PREFIX,
     PACK_PREFIX,
     RESTORE,
     SNAPSHOT_PREFIX,
@@ -34,6 +33,7 @@ from store.format import (
     snapshot_rows_key,
     unseal,
 )
+from store.log import is_entry
 from store.report import Finding, VerifyReport
 from store.rows import Row, decode_table, rows_of
 from store.scrub import damaged_rows, pack_is_intact
@@ -146,7 +146,7 @@ class _Verification:
             )
 
     def _check_log(self) -> None:
-        keys = [key for key in self._sizes if key.startswith(LOG_PREFIX) and key.endswith(".json")]
+        keys = [key for key in self._sizes if is_entry(key)]
         previous: str | None = None
         try:
             data = self._get(FORMAT_KEY)
@@ -175,6 +175,8 @@ class _Verification:
     def _check_entry(self, number: int, record: dict[str, Any]) -> None:
         for digest in record["indexes"]:
             self._named_indexes.add(digest)
+            if index_key(digest) not in self._sizes and self._backend.info(index_key(digest)) is not None:
+                self._check_index(index_key(digest))
             self._commit_of.update((row.version, number) for row in self._indexes.get(digest, ()))
             self._check_exists(
                 index_key(digest), f"the index of commit {number}", partial(self._rows_of_commit, number)
@@ -183,7 +185,8 @@ class _Verification:
             self._check_exists(snapshot_key(record["snapshot"]), f"the snapshot that commit {number} pinned")
 
     def _check_exists(self, key: str, what: str, touched: Callable[[], Iterable[Row]] = tuple) -> None:
-        if key not in self._sizes:
+        # What was written since the listing is no damage: look again before saying so.
+        if key not in self._sizes and self._backend.info(key) is None:
             self._add(key, f"{key}, {what}, is missing; {RESTORE}", touched)
 
     def _check_checkpoint(self, key: str) -> None:

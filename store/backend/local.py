@@ -12,7 +12,7 @@ import errno
 import fcntl
 import hashlib
 import os
-import tempfile
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -121,8 +121,9 @@ class LocalBackend:
         _make_directory(folder)
         _make_directory(path.parent)
         self._sweep(folder)
-        handle, name = tempfile.mkstemp(dir=folder)
-        temporary = Path(name)
+        temporary = folder / secrets.token_hex(16)
+        # Unlike mkstemp, with the modes that the umask allows: others may read a store that they share.
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
@@ -140,7 +141,7 @@ class LocalBackend:
                 return
             self._swept = True
         for path in folder.iterdir():
-            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+            with suppress(OSError), os.fdopen(_open_regular(path), "rb") as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     path.unlink()
@@ -150,7 +151,11 @@ class LocalBackend:
         """Hold the folder's lock; each entry opens its own description, so threads exclude each other too."""
         with (self.root / _LOCK).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+            try:
+                yield
+            finally:
+                # A process forked meanwhile holds the same description; closing ours would not release it.
+                fcntl.flock(file, fcntl.LOCK_UN)
 
     @contextmanager
     def _translated(self, verb: str, key: str) -> Iterator[None]:
@@ -214,6 +219,11 @@ def _make_directory(folder: Path) -> None:
     except FileNotFoundError as error:
         raise StorageUnavailable(f"no folder can be made at {folder}; choose another place") from error
     _flush_directory(folder.parent)
+
+
+def _open_regular(path: Path) -> int:
+    """Open a file for the sweep; a pipe that somebody put there must not make it wait."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _flush_directory(folder: Path) -> None:
