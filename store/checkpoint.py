@@ -17,18 +17,25 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from store.backend import Backend
-from store.errors import IntegrityError, StorageUnavailable
+from store.errors import IntegrityError, KeyMissing, StorageUnavailable
 from store.fetch import fetch_all
 from store.format import (
     CHECKPOINT_PREFIX,
-    RESTORE,
     check_digest,
     checkpoint_key,
     index_key,
     is_digest,
     sha256,
 )
-from store.rows import decode_table, encode_rows, encode_table, read_parquet, rows_of
+from store.rows import (
+    UNREADABLE,
+    check_columns,
+    decode_table,
+    encode_rows,
+    encode_table,
+    read_parquet,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from store.log import Commit, Log
@@ -61,9 +68,13 @@ class Checkpoint:
 
 
 def latest_checkpoint(backend: Backend) -> Checkpoint:
-    """Read the newest checkpoint; raises `IntegrityError` if its bytes are not those its key names."""
-    keys = [item.key for item in backend.list(CHECKPOINT_PREFIX)]
-    return decode_checkpoint(backend.read(keys[-1]), keys[-1]) if keys else Checkpoint.empty()
+    """Read the newest intact checkpoint; a damaged one is logged, because the log says all that it did."""
+    for key in reversed([item.key for item in backend.list(CHECKPOINT_PREFIX)]):
+        try:
+            return decode_checkpoint(backend.read(key), key)
+        except (IntegrityError, KeyMissing) as error:
+            _log.warning("a checkpoint of %s is left out, opening takes longer: %s", backend.url, error)
+    return Checkpoint.empty()
 
 
 def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
@@ -73,11 +84,15 @@ def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
         raise IntegrityError(f"{key} is not the name of a checkpoint; delete that object")
     check_digest(data, digest, key, holds="log checkpoint")
     try:
-        columns = read_parquet(pa.BufferReader(data)).to_pydict()
-        merged = columns["index"][BLOCK - 1 :: BLOCK]
+        table = read_parquet(pa.BufferReader(data))
+        check_columns(table, _SCHEMA)
+        columns = table.to_pydict()
         entries = [entry.encode() for entry in columns["entry"]]
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        raise IntegrityError(f"{key} is not a checkpoint of this store; {RESTORE}") from error
+    except UNREADABLE as error:
+        raise IntegrityError(f"{key} is not a checkpoint of this store; delete that object") from error
+    merged = columns["index"][BLOCK - 1 :: BLOCK]
+    if len(entries) != len(merged) * BLOCK or not all(is_digest(digest) for digest in merged if digest):
+        raise IntegrityError(f"{key} does not cover whole blocks of the log; delete that object")
     return Checkpoint(entries, merged)
 
 

@@ -201,14 +201,23 @@ def describe_tensors(media: str, payload: bytes, full_name: str) -> tuple[str, t
             raise ValueError("header length")
         header = json.loads(payload[8 : 8 + size])
         tensors = [
-            (math.prod(entry["shape"]), name, str(entry["dtype"]), tuple(int(n) for n in entry["shape"]))
+            (math.prod(shape), name, _dtype_of(entry), shape)
             for name, entry in header.items()
             if name != "__metadata__"
+            for shape in (_shape_of(entry),)
         ]
         end = max((int(header[name]["data_offsets"][1]) for _, name, _, _ in tensors), default=0)
         if end != len(payload) - 8 - size:
             raise ValueError("data length")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise InvalidPayload(
             f"{full_name}: the payload is not a safetensors file; set `media` to what it is"
         ) from error
@@ -216,3 +225,18 @@ def describe_tensors(media: str, payload: bytes, full_name: str) -> tuple[str, t
         return "", ()
     _, _, dtype, shape = max(tensors, key=lambda tensor: (tensor[0], tensor[1]))
     return dtype, shape
+
+
+def _dtype_of(entry: Mapping[str, Any]) -> str:
+    dtype = entry["dtype"]
+    if not isinstance(dtype, str) or not dtype.isascii():
+        raise ValueError("dtype")
+    return dtype
+
+
+def _shape_of(entry: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape in a header's entry; `ValueError` for sizes that an int64 column cannot hold."""
+    shape = entry["shape"]
+    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
+        raise ValueError("shape")
+    return tuple(shape)

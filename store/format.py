@@ -91,16 +91,24 @@ def seal(record: Mapping[str, object]) -> bytes:
     return canonical_json({**record, "seal": sha256(canonical_json(record))})
 
 
-def unseal(data: bytes, key: str) -> dict[str, Any]:
-    """Decode a sealed record; raises `IntegrityError` naming `key` unless every byte is as it was written."""
+def unseal(data: bytes, key: str, fields: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """Decode a sealed record; raises `IntegrityError` naming `key` unless every byte is as it was written.
+
+    A seal only shows that a record is whole, not that this program wrote it. So `fields` names the entries
+    that the caller needs and their types, and a record without them is refused too.
+    """
     try:
         record = json.loads(data)
         claimed = record.pop("seal")
         intact = seal(record) == data and claimed == sha256(canonical_json(record))
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         intact = False
     if not intact:
         raise IntegrityError(f"{key} is damaged (its seal does not match its content); {RESTORE}")
+    for name, kind in (fields or {}).items():
+        value = record.get(name)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise IntegrityError(f"{key} holds no {name!r} of type {kind.__name__}; {RESTORE}")
     return dict(record)
 
 

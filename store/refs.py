@@ -8,9 +8,17 @@ from datetime import UTC, datetime
 
 from store import conditional
 from store.backend import Backend
-from store.errors import HeadMoved, InputError, KeyMissing, SnapshotNotFound, TagExists
+from store.errors import (
+    HeadMoved,
+    InputError,
+    IntegrityError,
+    KeyMissing,
+    SnapshotNotFound,
+    TagExists,
+)
 from store.format import (
     HEAD_PREFIX,
+    RESTORE,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
     check_label,
@@ -39,7 +47,8 @@ def make_tag(backend: Backend, name: str, snapshot: str) -> None:
 def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None) -> None:
     """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
 
-    Raises `HeadMoved` otherwise, and `SnapshotNotFound` if the snapshot does not exist.
+    A head that names `snapshot` already is left as it is: whoever repeats a move after an unknown outcome
+    finds it done. Raises `HeadMoved` if it points elsewhere, `SnapshotNotFound` if there is no `snapshot`.
     """
     key = HEAD_PREFIX + check_label(name, "head")
     open_snapshot(backend, snapshot)
@@ -52,11 +61,13 @@ def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None)
         except KeyMissing:
             moved = False
         else:
-            moved = unseal(before, key)["snapshot"] == expect and conditional.replace(
+            moved = _decode(before, key) == expect and conditional.replace(
                 backend, key, body, before=before, token=token
             )
     if not moved:
         now = read_ref(backend, key)
+        if now == snapshot:
+            return
         raise HeadMoved(
             f"head {name} points to {now[:12] if now else 'nothing'}, not to "
             f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
@@ -69,7 +80,7 @@ def read_ref(backend: Backend, key: str) -> str | None:
         data = backend.read(key)
     except KeyMissing:
         return None
-    return str(unseal(data, key)["snapshot"])
+    return _decode(data, key)
 
 
 def list_refs(backend: Backend, prefix: str) -> dict[str, str]:
@@ -111,6 +122,13 @@ def _meanings(backend: Backend, spec: str) -> Iterator[tuple[str, str]]:
             identity = item.key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json")
             if is_digest(identity):
                 yield identity, identity
+
+
+def _decode(data: bytes, key: str) -> str:
+    snapshot = str(unseal(data, key, {"snapshot": str})["snapshot"])
+    if not is_digest(snapshot):
+        raise IntegrityError(f"{key} does not name a snapshot; {RESTORE}")
+    return snapshot
 
 
 def _encode(name: str, snapshot: str) -> bytes:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from store.element import Ref, record_of
+from store.element import MAX_PAYLOAD_BYTES, Ref, record_of
 from store.errors import IntegrityError
-from store.format import RESTORE, canonical_json, sha256
+from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, is_digest, sha256
 
 UNCOMMITTED = 0
 """Commit number of a row that no log entry has made visible yet."""
@@ -43,6 +44,17 @@ SCHEMA = pa.schema(
     ]
 )
 _METADATA_KEY = b"cellar"
+_SOURCE_KEY = b"source"
+"""Metadata entry under which a decoded table remembers its object, so that a later error can name it."""
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, RecursionError)
+"""What pyarrow and json raise for a file that is not what it should be."""
+
+_MAX_VALUES = 2**26
+_MAX_DECODED_BYTES = 2 * 1024**3
+_BATCH_ROWS = 512
+_MIN_OFFSET = 8
+"""A pack starts with eight bytes of magic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,34 +153,124 @@ def decode_table(data: bytes, key: str) -> tuple[pa.Table, dict[str, Any]]:
     try:
         table = read_parquet(pa.BufferReader(data))
         metadata = json.loads((table.schema.metadata or {})[_METADATA_KEY])
-    except (pa.ArrowException, KeyError, ValueError) as error:
+    except UNREADABLE as error:
         raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
-    if table.schema.names != SCHEMA.names:
-        raise IntegrityError(f"{key} has other columns than a table of this store; {RESTORE}")
-    return table, metadata
+    if not _is_metadata(metadata, key):
+        raise IntegrityError(f"{key} lacks the notes that belong to its rows; {RESTORE}")
+    return check_table(table, key), metadata
 
 
-def read_parquet(source: pa.NativeFile) -> pa.Table:
-    """Read a whole Parquet file on the calling thread.
+def check_table(table: pa.Table, key: str) -> pa.Table:
+    """Return a table that was read from `key` if its columns, and the places it names, are possible ones."""
+    try:
+        check_columns(table, SCHEMA)
+    except ValueError as error:
+        raise IntegrityError(f"{key} has other columns than a table of this store; {RESTORE}") from error
+    for name, least, most in (
+        ("offset", _MIN_OFFSET, 2**62),
+        ("length", 0, MAX_PAYLOAD_BYTES),
+        ("commit", 0, 2**62),
+    ):
+        found = pc.min_max(table[name]).as_py()
+        if len(table) and not (least <= found["min"] and found["max"] <= most):
+            raise IntegrityError(f"{key} has an impossible {name}; {RESTORE}")
+    return table.replace_schema_metadata({_SOURCE_KEY: key.encode()})
+
+
+def check_columns(table: pa.Table, schema: pa.Schema) -> None:
+    """Raise `ValueError` unless `table` has the columns and types of `schema`, well-formed, without nulls."""
+    if not table.schema.equals(schema):
+        raise ValueError("other columns or types")
+    table.validate(full=True)
+    for column in table.columns:
+        items = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+        if column.null_count or items.null_count:
+            raise ValueError("a null")
+
+
+def check_footer(footer: pq.FileMetaData) -> None:
+    """Raise `ValueError` if a Parquet file says that it decodes to more than any table of a store."""
+    size = values = 0
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        size += group.total_byte_size
+        values += max(group.column(position).num_values for position in range(group.num_columns))
+    if max(footer.num_rows, values) > _MAX_VALUES or size > _MAX_DECODED_BYTES:
+        raise ValueError("too large")
+
+
+def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -> pa.Table:
+    """Read a whole Parquet file on the calling thread; `ValueError` if it is larger than a table can be.
 
     pyarrow's thread pools gain nothing on files of this size, and a short process that started them is now
     and then aborted by the C++ runtime at exit ("terminate called without an active exception").
     """
-    return pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
+    file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
+    return read_groups(file, range(file.metadata.num_row_groups))
+
+
+def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
+    """Read some row groups in small batches, so that a file cannot grow without bound while it is decoded.
+
+    Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
+    """
+    check_footer(file.metadata)
+    batches, size = [], 0
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(numbers), use_threads=False):
+        size += batch.nbytes
+        if size > _MAX_DECODED_BYTES:
+            raise ValueError("too large")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=file.schema_arrow).combine_chunks()
+
+
+def _is_metadata(metadata: object, key: str) -> bool:
+    """Tell whether a file's metadata has what its kind needs: pack sizes, in a part also unit and notes."""
+    if not isinstance(metadata, dict):
+        return False
+    if not key.startswith((INDEX_PREFIX, BUILD_PREFIX)):
+        return True
+    packs = metadata.get("packs")
+    if not isinstance(packs, dict) or not all(type(size) is int and size >= 0 for size in packs.values()):
+        return False
+    is_part = isinstance(metadata.get("unit"), str) and isinstance(metadata.get("notes"), dict)
+    return is_part or key.startswith(INDEX_PREFIX)
 
 
 def rows_of(
     table: pa.Table, positions: Sequence[int] | None = None, *, commit: int = UNCOMMITTED
 ) -> list[Row]:
-    """Turn a table, or the rows at `positions`, into `Row`s; `commit` stands in where the file has none."""
+    """Turn a table, or the rows at `positions`, into `Row`s; `commit` stands in where the file has none.
+
+    Raises `IntegrityError` naming the object that the table came from if a row holds what none can.
+    """
     chosen = table if positions is None else table.take(pa.array(positions, pa.int64()))
-    rows = []
-    for entry in chosen.to_pylist():
-        entry.pop("recipe")
-        entry["requires"] = tuple(entry["requires"])
-        entry["shape"] = tuple(entry["shape"])
-        entry["provenance"] = json.loads(entry["provenance"])
-        entry["facts"] = json.loads(entry["facts"])
-        entry["commit"] = entry["commit"] or commit
-        rows.append(Row(**entry))
-    return rows
+    try:
+        return [_row_of(entry, commit) for entry in chosen.to_pylist()]
+    except UNREADABLE as error:
+        key = (table.schema.metadata or {}).get(_SOURCE_KEY, b"a table").decode()
+        raise IntegrityError(f"{key} holds a row that describes no element; {RESTORE}") from error
+
+
+def _row_of(entry: dict[str, Any], commit: int) -> Row:
+    entry.pop("recipe")
+    entry["requires"] = tuple(entry["requires"])
+    entry["shape"] = tuple(entry["shape"])
+    entry["provenance"] = _json_object(entry["provenance"])
+    entry["facts"] = _json_object(entry["facts"])
+    entry["commit"] = entry["commit"] or commit
+    row = Row(**entry)
+    if row.kind != row.ref.kind or not all(map(is_digest, (row.digest, *row.requires))):
+        raise ValueError("kind or digest")
+    if not row.pack.isalnum():  # it becomes part of a key, so of a path
+        raise ValueError("pack")
+    return row
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    """Decode a JSON column; `ValueError` unless the text is canonical, which also bars NaN and infinities."""
+    value = json.loads(text)
+    again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, dict) or again != text:
+        raise ValueError("not a canonical JSON object")
+    return value

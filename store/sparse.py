@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from store.backend import Backend
 from store.errors import IntegrityError, KeyMissing
 from store.format import RESTORE, check_digest, sha256
+from store.rows import UNREADABLE, check_table, read_groups
 
 _MAGIC = b"PAR1"
 
@@ -65,17 +66,23 @@ class SparseTable:
         self._metadata: pq.FileMetaData | None = None
 
     def read(self, numbers: Sequence[int]) -> pa.Table:
-        """Return the rows of the groups `numbers` (ascending); neighbouring groups share a request."""
-        if self._metadata is None:
-            footer = self._fetch(self._footer.offset, [self._footer])
-            self._metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+        """Return the rows of the groups `numbers` (ascending); neighbouring groups share a request.
+
+        Raises `IntegrityError` if the bytes are not those recorded, or are but are no table of a store.
+        """
         runs = _neighbours([self._groups[number] for number in numbers])
         chunks = [(run[0].offset, self._fetch(run[0].offset, run)) for run in runs]
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
-        file = pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False)
-        table: pa.Table = file.read_row_groups(list(numbers), use_threads=False)
-        return table
+        if self._metadata is None:
+            footer = self._fetch(self._footer.offset, [self._footer])
+        try:
+            if self._metadata is None:
+                self._metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+            table = read_groups(pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False), numbers)
+        except (*UNREADABLE, IndexError) as error:
+            raise IntegrityError(f"{self._key} is not a table of this store; {RESTORE}") from error
+        return check_table(table, self._key)
 
     def _fetch(self, offset: int, regions: Sequence[Region]) -> bytes:
         length = sum(region.length for region in regions)
@@ -101,7 +108,7 @@ def _neighbours(regions: Sequence[Region]) -> list[list[Region]]:
 
 
 class _Islands(io.RawIOBase):
-    """A read-only file that consists of a few known runs of bytes; reading elsewhere is a bug."""
+    """A read-only file that consists of a few known runs of bytes; reading elsewhere is refused."""
 
     def __init__(self, chunks: Sequence[tuple[int, bytes]], size: int, key: str) -> None:
         super().__init__()
@@ -131,4 +138,4 @@ class _Islands(io.RawIOBase):
                 begin = self._position - start
                 self._position += length
                 return data[begin : begin + length]
-        raise AssertionError(f"{self._key}: bytes {self._position}+{length} were not fetched")
+        raise IntegrityError(f"{self._key} has row groups elsewhere than recorded; {RESTORE}")

@@ -84,12 +84,20 @@ def open_backend(url: str) -> Backend:
             raise InvalidURL("the store URL is empty; write a folder, file:/path or s3://bucket/prefix")
         return _local(url)
     if scheme == "file":
-        parts = urlsplit(url)
-        if parts.netloc not in ("", "localhost") or not parts.path:
+        host, path = "", rest
+        if rest.startswith("//"):
+            host, slash, path = rest[2:].partition("/")
+            path = slash + path
+        if host not in ("", "localhost") or not path:
             raise InvalidURL("a file: URL names a folder on this machine; write file:/path")
-        return _local(unquote(rest if not rest.startswith("//") else parts.path))
+        return _local(unquote(path))
     if scheme == "s3":
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:  # an opening bracket without a closing one
+            raise InvalidURL(
+                "the bucket name in the s3:// URL is not valid; write s3://bucket/prefix"
+            ) from error
         if not parts.netloc or "@" in parts.netloc or parts.query or parts.fragment:
             raise InvalidURL(
                 "an S3 store URL is s3://bucket/prefix; credentials come from the AWS environment"

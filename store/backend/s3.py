@@ -17,10 +17,18 @@ from urllib.parse import urlsplit
 import boto3
 from botocore import exceptions as boto
 from botocore.config import Config
+from botocore.parsers import ResponseParserError
 
 from store.backend import Body, ObjectInfo
 from store.backend.s3_errors import endpoint_name, status_of, translate, translate_conditional
-from store.errors import ConfigurationError, KeyExists, KeyMissing, TokenMismatch, Unreachable
+from store.errors import (
+    ConfigurationError,
+    InvalidURL,
+    KeyExists,
+    KeyMissing,
+    TokenMismatch,
+    Unreachable,
+)
 
 _ATTEMPTS = 4
 _OPTIONS: dict[str, Any] = {
@@ -47,9 +55,9 @@ class S3Backend:
                 client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS), **style))
             self._client = client
             self._client_once = session.client("s3", config=Config(**_OPTIONS, retries=_retries(1), **style))
+            self._endpoint = endpoint_name(self._client.meta.endpoint_url)
         except (boto.BotoCoreError, ValueError) as error:
             raise _misconfigured(error, self.url) from error
-        self._endpoint = endpoint_name(self._client.meta.endpoint_url)
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
         return self._get(key, offset, length)[0]
@@ -61,9 +69,9 @@ class S3Backend:
         try:
             with self._translated("look at", key):
                 answer = self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)
+                return ObjectInfo(key=key, size=answer["ContentLength"], modified=answer["LastModified"])
         except KeyMissing:
             return None
-        return ObjectInfo(key=key, size=answer["ContentLength"], modified=answer["LastModified"])
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         start = {"StartAfter": self._prefix + after} if after else {}
@@ -125,6 +133,8 @@ class S3Backend:
                     raise KeyExists(f"{key} already exists in {self.url}") from error
                 raise TokenMismatch(f"{key} in {self.url} was changed by somebody else") from error
             raise translate_conditional(error, key, self.url, self._endpoint) from error
+        except ResponseParserError as error:
+            raise self._not_s3() from error
 
     @contextmanager
     def _translated(self, verb: str, key: str) -> Iterator[None]:
@@ -134,6 +144,14 @@ class S3Backend:
             if isinstance(error, boto.ClientError) and status_of(error) == 416:
                 raise _BeyondEnd from error
             raise translate(error, verb, key, self.url, self._endpoint) from error
+        except (KeyError, ResponseParserError) as error:
+            raise self._not_s3() from error
+
+    def _not_s3(self) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self._endpoint} does not speak S3: its answer for {self.url} lacks what S3 always sends; "
+            "check AWS_ENDPOINT_URL_S3"
+        )
 
 
 class _BeyondEnd(Exception):
@@ -159,6 +177,4 @@ def _misconfigured(error: Exception, url: str) -> ConfigurationError:
         translated = translate(error, "open", "the store", url, "the configured endpoint")
         if isinstance(translated, ConfigurationError):
             return translated
-    return ConfigurationError(
-        f"cannot open {url}: AWS_ENDPOINT_URL_S3 or another AWS setting is not valid; fix it"
-    )
+    return InvalidURL(f"cannot open {url}: AWS_ENDPOINT_URL_S3 or another AWS setting is not valid; fix it")
