@@ -188,15 +188,17 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> None:
             raise ValueError("a null")
 
 
-def check_footer(footer: pq.FileMetaData) -> None:
-    """Raise `ValueError` if a Parquet file says that it decodes to more than any table of a store."""
-    size = values = 0
+def check_footer(footer: pq.FileMetaData) -> int:
+    """Return the bytes of the largest row group; `ValueError` if the file is larger than any table can be."""
+    size = values = largest = 0
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         size += group.total_byte_size
+        largest = max(largest, group.total_byte_size)
         values += max(group.column(position).num_values for position in range(group.num_columns))
     if max(footer.num_rows, values) > _MAX_VALUES or size > _MAX_DECODED_BYTES:
         raise ValueError("too large")
+    return largest
 
 
 def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -> pa.Table:
@@ -214,9 +216,10 @@ def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
 
     Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
     """
-    check_footer(file.metadata)
+    largest = check_footer(file.metadata)
+    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
     batches, size = [], 0
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(numbers), use_threads=False):
+    for batch in file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False):
         size += batch.nbytes
         if size > _MAX_DECODED_BYTES:
             raise ValueError("too large")
