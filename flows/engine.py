@@ -34,6 +34,8 @@ def is_passing(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> bo
         state.result()
     except _LASTING:
         return False
+    except BrokenPipeError:
+        return False
     except _PASSING:
         return True
     except BaseException:  # noqa: BLE001 - the engine raises it again; here only its kind matters

@@ -5,6 +5,7 @@ JSON record with the number of finished updates. The data order must follow from
 """
 
 import errno
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +15,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from store.errors import DiskFull
+from tasks.errors import BadPayload
 from tasks.payload import pack_tensors, unpack_tensors
 
+_LOG = logging.getLogger(__name__)
 _WHAT = "checkpoint"
 _MODEL = "model."
 _OPTIMIZER = "optimizer."
@@ -34,7 +37,8 @@ def save_checkpoint(
     Raises `DiskFull` when `folder` has no room; the earlier state is then still in place.
     """
     target = checkpoint_path(folder, fingerprint)
-    partial = target.with_suffix(".partial")
+    # Two trainings of one recipe write the same states; each in a file of its own until it is whole.
+    partial = target.with_suffix(f".{os.getpid()}.partial")
     payload = pack_tensors(tensors, what=_WHAT, record=record)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,9 +59,16 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The state saved for this fingerprint, or None; raises `BadPayload` when the file is damaged."""
+    """The state saved for this fingerprint, or None; a damaged one is removed, and training starts over."""
     path = checkpoint_path(folder, fingerprint)
-    return unpack_tensors(path.read_bytes(), what=_WHAT) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return unpack_tensors(path.read_bytes(), what=_WHAT)
+    except BadPayload as error:
+        _LOG.warning("%s is damaged (%s); training starts over", path, error)
+        path.unlink(missing_ok=True)
+        return None
 
 
 def discard_checkpoint(folder: Path, fingerprint: str) -> None:

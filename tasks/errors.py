@@ -33,5 +33,11 @@ class StaleIndex(TaskError):
     exit_code = 5
 
 
+class StaleInputs(TaskError):
+    """Artifacts that were given together were not made from one another."""
+
+    exit_code = 5
+
+
 class TooLittleText(TaskError):
     """There is too little text, or there are too few elements, to train or evaluate on."""

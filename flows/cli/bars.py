@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -48,7 +49,8 @@ class Bar:
             self._draw(done, total, figures)
         elif now >= self._next_line:
             self._next_line = now + LINE_EVERY_S
-            print(self.line(done, total, figures), file=self._stream, flush=True)
+            with suppress(BrokenPipeError):  # nobody reads the progress: the work goes on
+                print(self.line(done, total, figures), file=self._stream, flush=True)
 
     def line(self, done: int, total: int, figures: dict[str, float]) -> str:
         """The state in words, for logs."""

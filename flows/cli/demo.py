@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,7 @@ def _settings(session: Session, out: Path) -> "Settings":
 def _announce(session: Session) -> Any:
     def announce(stage: str, seconds: float) -> None:
         if not session.quiet:
-            print(f"{stage:<12}{seconds:8.1f} s", file=sys.stderr, flush=True)
+            with suppress(BrokenPipeError):  # nobody reads the progress: the work goes on
+                print(f"{stage:<12}{seconds:8.1f} s", file=sys.stderr, flush=True)
 
     return announce

@@ -64,7 +64,10 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _say(sentence: str) -> None:
-    print(f"cellar: {sentence}", file=sys.stderr)
+    from flows.formatting import printable
+
+    # A sentence may quote a file or a column that anybody named.
+    print(f"cellar: {printable(sentence)}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -16,7 +16,16 @@ from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.train import TrainingData, new_core, train
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
-from tasks.corpus import EOS, Split, Tokenizer, element_split, is_worker_shard, load_shard, load_tokenizer
+from tasks.corpus import (
+    EOS,
+    Document,
+    Split,
+    Tokenizer,
+    element_split,
+    is_worker_shard,
+    load_shard,
+    load_tokenizer,
+)
 from tasks.errors import TooLittleText
 from tasks.memory import decode_cells
 from tasks.progress import Progress, silent
@@ -57,7 +66,8 @@ def train_core(
     codec = load_codec(snapshot.read(codec_row))
     tokenizer = load_tokenizer(store, tokenizer_row.ref)
     language = LanguageStream(language_documents(store, shards, tokenizer), end=EOS, params=params)
-    texts = worker_documents(store, shards, tokenizer, {row.name for rows in chosen.values() for row in rows})
+    rows_chosen = [row for rows in chosen.values() for row in rows]
+    texts = worker_documents(store, shards, tokenizer, rows_chosen)
     core = new_core(params, codec, language)
     tables = {
         split: open_tables(snapshot, codec, rows, texts) for split, rows in chosen.items() if len(rows) > 1
@@ -130,13 +140,22 @@ def language_documents(store: Store, shards: Sequence[Ref], tokenizer: Tokenizer
 
 
 def worker_documents(
-    store: Store, shards: Sequence[Ref], tokenizer: Tokenizer, elements: set[str]
+    store: Store, shards: Sequence[Ref], tokenizer: Tokenizer, memories: Sequence[Row]
 ) -> dict[str, NDArray[np.uint16]]:
-    """Token ids of the odd shards' documents by the full name of their memory, where it is in `elements`."""
+    """Token ids of the odd shards' documents that `memories` were made from, by full name.
+
+    A document whose text changed since its memory was made counts as another one, by its digest.
+    """
+    made_from = {row.name: row.provenance.get("document") for row in memories}
+
+    def belongs(document: Document) -> bool:
+        name = f"memory/{document.name}"
+        return name in made_from and made_from[name] in (None, document.digest)
+
     found: dict[str, NDArray[np.uint16]] = {}
     for ref in shards:
         if is_worker_shard(ref):
-            documents = [d for d in load_shard(store.read(ref)) if f"memory/{d.name}" in elements]
+            documents = [d for d in load_shard(store.read(ref)) if belongs(d)]
             ids = tokenizer.encode_many([document.text for document in documents])
             found.update(zip((f"memory/{d.name}" for d in documents), ids, strict=True))
     return found

@@ -77,6 +77,11 @@ def fault_of(text: str, *, shortest: int, longest: int) -> str | None:
     return None
 
 
+def _as_utf8(source: str) -> str:
+    """Where a document comes from, with the bytes of a file name that are not UTF-8 written out."""
+    return source.encode("utf-8", "backslashreplace").decode()
+
+
 def screen(items: Iterable[Item], *, shortest: int, longest: int) -> Iterable[Item]:
     """Clean every document's name and text, and replace the unusable ones by their reason; order is kept."""
     for item in items:
@@ -88,4 +93,4 @@ def screen(items: Iterable[Item], *, shortest: int, longest: int) -> Iterable[It
         fault = fault_of(text, shortest=shortest, longest=longest)
         if fault is None and not name:
             fault = "its name has no usable character"
-        yield Skipped(name or "unnamed", fault) if fault else Document(name, text, item.source)
+        yield Skipped(name or "unnamed", fault) if fault else Document(name, text, _as_utf8(item.source))

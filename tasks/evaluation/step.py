@@ -13,7 +13,7 @@ from store import Element, Ref, Row, Snapshot, Store, canonical_json, fingerprin
 from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer, element_split, load_tokenizer
-from tasks.errors import TooLittleText
+from tasks.errors import StaleInputs, TooLittleText
 from tasks.evaluation.accounting import Costs, account, peak_rss_bytes
 from tasks.evaluation.addressing import address
 from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, plan_evidence
@@ -68,6 +68,7 @@ def evaluate_attachment(
     recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
     if (row := store.catalog().find(recipe)) is not None:
         return _found(store, row)
+    _check_core(store, snapshot, core)
     setting = _Setting.open(store, snapshot, core, shards)
     index = Index.open(store, snapshot)
     tasks, plan, retrieval_seconds = setting.prepare(index, params)
@@ -99,6 +100,17 @@ def evaluate_attachment(
     return _publish(store, params, recipe, core, summary, samples, asdict(costs))
 
 
+def _check_core(store: Store, snapshot: Snapshot, core: Ref) -> None:
+    """Refuse a core that reads the states of another codec than the one that the snapshot's memories need."""
+    row = store.catalog().get(core.version)
+    codec = snapshot.one("codec")
+    if row is None or codec.version not in row.requires:
+        raise StaleInputs(
+            f"{core.name}@{core.version[:12]} was not trained for {codec.name}@{codec.version[:12]}, which "
+            f"snapshot {snapshot.id[:12]} holds; run `cellar core train` again"
+        )
+
+
 @dataclass(frozen=True)
 class _Setting:
     """Everything that an evaluation reads, opened once."""
@@ -113,7 +125,7 @@ class _Setting:
     @classmethod
     def open(cls, store: Store, snapshot: Snapshot, core: Ref, shards: Sequence[Ref]) -> "_Setting":
         tokenizer = load_tokenizer(store, snapshot.one("tokenizer").ref)
-        memories = {row.name for row in snapshot.rows("memory")}
+        memories = snapshot.rows("memory")
         return cls(
             snapshot,
             load_core(store.read(core)),

@@ -14,7 +14,6 @@ from tasks.checkpoint import (
     save_checkpoint,
     training_tensors,
 )
-from tasks.errors import BadPayload
 
 
 def trained(updates: int) -> tuple[torch.nn.Linear, torch.optim.AdamW]:
@@ -53,13 +52,13 @@ def test_states_are_kept_apart_by_fingerprint_and_can_be_discarded(tmp_path: Pat
     assert load_checkpoint(tmp_path, "abc") is None
 
 
-def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_state_is_removed_and_training_starts_over(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, "abc", {"x": torch.ones(9)}, {})
     path = checkpoint_path(tmp_path, "abc")
     path.write_bytes(path.read_bytes()[:-5])
 
-    with pytest.raises(BadPayload):
-        load_checkpoint(tmp_path, "abc")
+    assert load_checkpoint(tmp_path, "abc") is None
+    assert not path.exists()
 
 
 def test_a_full_disk_keeps_the_earlier_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,3 +67,14 @@ def test_a_terminal_gets_a_bar_with_rate_and_figures() -> None:
     assert "codec" in shown
     assert "500/1000" in shown
     assert "100/s" in shown
+
+
+def test_a_log_that_nobody_reads_any_more_does_not_end_the_work() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    clock = Clock()
+    with Bar("codec", "updates", Closed(), clock) as bar:
+        clock.now += 60
+        bar(1, 10)

@@ -71,3 +71,9 @@ def test_screening_keeps_order_and_turns_bad_documents_into_reasons() -> None:
     screened = list(screen(items, shortest=1, longest=100))
 
     assert screened == [Document("a-b", "one\ntwo", "f"), Skipped("x", "not UTF-8"), Skipped("c", "empty")]
+
+
+def test_a_source_whose_file_name_is_not_utf8_is_written_out() -> None:
+    [document] = screen([Document("a", "text", "caf\udce9.txt")], shortest=1, longest=9)
+    assert isinstance(document, Document)
+    assert document.source == "caf\\udce9.txt"

@@ -1,13 +1,13 @@
 """The whole room against a real store: published once, equal in another store, honest about what it lacks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
 
 from store import Element, Ref, Snapshot, Store, canonical_json
-from tasks.assembly import AssemblyParams, CoreArchitecture, open_core, train_core
+from tasks.assembly import AssemblyParams, CoreArchitecture, open_core, train_core, worker_documents
 from tasks.codec import Codec, blocks
 from tasks.corpus import (
     Document,
@@ -18,7 +18,7 @@ from tasks.corpus import (
     load_shard,
     shard_of,
 )
-from tasks.errors import TooLittleText
+from tasks.errors import StaleInputs, TooLittleText
 from tasks.evaluation import Category, Condition, evaluate_attachment, load_samples
 from tasks.memory import MemoryCells, encode_cells
 from tasks.retrieval import RerankerParams, RetrievalParams, build_indexes, train_reranker
@@ -137,6 +137,23 @@ def test_the_accounts_agree_with_the_payloads(place: Place) -> None:
     trainable = [row["values"] for (category, _), row in rows.items() if category == Category.TRAINABLE]
     assert sum(trainable) == sum(p.numel() for p in core.parameters())
     assert rows[Category.PER_QUERY, "elements"]["values"] <= 1
+
+
+def test_a_core_of_another_codec_is_refused(place: Place) -> None:
+    store = place.store
+    stranger = Element("core", "stranger", store.read(place.core), requires=())
+    [core] = store.publish([stranger], message="a core that requires no codec")
+    with pytest.raises(StaleInputs, match="was not trained for codec/copying"):
+        evaluate_attachment(store, PARAMS, snapshot=place.snapshot, core=core, corpus=place.corpus)
+
+
+def test_a_document_that_changed_since_its_memory_was_made_counts_as_another(
+    place: Place, tokenizer: Tokenizer
+) -> None:
+    rows = place.snapshot.rows("memory")
+    kept, changed = rows[0], replace(rows[1], provenance={"document": "0" * 64})
+    found = worker_documents(place.store, place.corpus, tokenizer, [kept, changed])
+    assert list(found) == [kept.name]
 
 
 def test_a_core_is_trained_once_and_requires_its_codec(place: Place) -> None:
