@@ -14,7 +14,7 @@ def element_split(full_name: str) -> Split:
     """train, validation or test by the SHA-256 of the element's full name, e.g. `memory/numpy.sort`.
 
     The same element is on the same side in every run and corpus. Identity is not content: near-duplicates
-    across splits are audited and reported separately.
+    may lie on both sides.
     """
     digest = hashlib.sha256(b"split/1\n" + full_name.encode("utf-8")).digest()
     place = int.from_bytes(digest[:8], "big") / 2**64
