@@ -32,6 +32,10 @@ def device_of(settings: Settings) -> str:
     available = torch.cuda.is_available()
     if settings.device == "auto":
         return "cuda" if available else "cpu"
+    if settings.device.startswith("mps") and not torch.backends.mps.is_available():
+        raise SettingsError(
+            f"CELLAR_DEVICE is {settings.device!r}, which this machine lacks; use cpu or auto"
+        )
     if settings.device.startswith("cuda") and not available:
         raise SettingsError(
             f"CELLAR_DEVICE is {settings.device!r} but no GPU is available here; use cpu or auto"

@@ -30,6 +30,6 @@ def unpack_tensors(payload: bytes, *, what: str) -> tuple[dict[str, Tensor], dic
     try:
         record = json.loads(json.loads(payload[8 : 8 + length])["__metadata__"][what])
         tensors = load(payload)
-    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        return tensors, dict(record)
+    except (ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise BadPayload(f"the payload is not a {what}: {error}; check the reference") from error
-    return tensors, dict(record)

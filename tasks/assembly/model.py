@@ -166,15 +166,15 @@ def load_core(payload: bytes) -> ResidualCore:
     Raises `BadPayload` when the bytes are not a core or do not fit their own description.
     """
     tensors, record = unpack_tensors(payload, what=_PAYLOAD)
-    core = ResidualCore(
-        CoreArchitecture.model_validate(record["architecture"]),
-        int(record["vocab_size"]),
-        {str(kind): int(width) for kind, width in record["source_widths"].items()},
-        torch.Generator().manual_seed(0),
-    )
     try:
+        core = ResidualCore(
+            CoreArchitecture.model_validate(record["architecture"]),
+            int(record["vocab_size"]),
+            {str(kind): int(width) for kind, width in record["source_widths"].items()},
+            torch.Generator().manual_seed(0),
+        )
         core.load_state_dict(tensors)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise BadPayload(
             f"the core's tensors do not fit its architecture ({error}); train it again"
         ) from error

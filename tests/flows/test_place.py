@@ -1,0 +1,21 @@
+"""A device that this machine lacks is a matter of configuration, and is named."""
+
+import pytest
+import torch
+
+from flows.errors import SettingsError
+from flows.place import device_of
+from flows.settings import load_settings
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert device_of(load_settings(device="cpu")) == "cpu"
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_here_is_refused(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(SettingsError, match=f"CELLAR_DEVICE is '{device}'") as refused:
+        device_of(load_settings(device=device))
+    assert refused.value.exit_code == 3
