@@ -14,6 +14,7 @@ from store.element import KINDS, Element, Ref, fingerprint
 from store.errors import CellarError
 from store.format import canonical_json
 from store.log import Commit
+from store.positions import Position
 from store.report import Finding, VerifyReport
 from store.rows import Row
 from store.snapshot import Snapshot
@@ -28,6 +29,7 @@ __all__ = [
     "Commit",
     "Element",
     "Finding",
+    "Position",
     "Receipt",
     "Ref",
     "Row",

@@ -26,6 +26,7 @@ from store.format import (
     seal,
     unseal,
 )
+from store.positions import Position, history_after, positions_of
 from store.snapshot import open_snapshot
 
 _SHORTEST_PREFIX = 8
@@ -47,21 +48,25 @@ def make_tag(backend: Backend, name: str, snapshot: str) -> None:
 def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None) -> None:
     """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
 
-    A head that names `snapshot` already is left as it is: whoever repeats a move after an unknown outcome
-    finds it done. Raises `HeadMoved` if it points elsewhere, `SnapshotNotFound` if there is no `snapshot`.
+    Where it pointed before stays in its record. A head that names `snapshot` already is left as it is, so
+    that whoever repeats a move after an unknown outcome finds it done. Raises `HeadMoved` if it points
+    elsewhere, `SnapshotNotFound` if there is no `snapshot`.
     """
     key = HEAD_PREFIX + check_label(name, "head")
     open_snapshot(backend, snapshot)
-    body = _encode(name, snapshot)
     if expect is None:
-        moved = conditional.create(backend, key, body)
+        moved = conditional.create(backend, key, _encode(name, snapshot, history=[]))
     else:
         try:
             before, token = backend.read_with_token(key)
         except KeyMissing:
             moved = False
         else:
-            moved = _decode(before, key) == expect and conditional.replace(
+            positions = positions_of(unseal(before, key), key)
+            if positions[-1].snapshot == snapshot:
+                return
+            body = _encode(name, snapshot, history=history_after(positions))
+            moved = positions[-1].snapshot == expect and conditional.replace(
                 backend, key, body, before=before, token=token
             )
     if not moved:
@@ -81,6 +86,21 @@ def read_ref(backend: Backend, key: str) -> str | None:
     except KeyMissing:
         return None
     return _decode(data, key)
+
+
+def read_positions(backend: Backend, name: str) -> tuple[Position, ...]:
+    """Return where a head pointed, oldest first, the present position last.
+
+    Raises `SnapshotNotFound` if there is no such head.
+    """
+    key = HEAD_PREFIX + check_label(name, "head")
+    try:
+        data = backend.read(key)
+    except KeyMissing as error:
+        raise SnapshotNotFound(
+            f"no head {name} in {backend.url}; `cellar head` lists those that exist"
+        ) from error
+    return positions_of(unseal(data, key), key)
 
 
 def list_refs(backend: Backend, prefix: str) -> dict[str, str]:
@@ -131,6 +151,6 @@ def _decode(data: bytes, key: str) -> str:
     return snapshot
 
 
-def _encode(name: str, snapshot: str) -> bytes:
+def _encode(name: str, snapshot: str, **more: object) -> bytes:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return seal({"id": uuid.uuid4().hex, "name": name, "snapshot": snapshot, "time": now})
+    return seal({"id": uuid.uuid4().hex, "name": name, "snapshot": snapshot, "time": now, **more})

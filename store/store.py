@@ -28,7 +28,8 @@ from store.format import (
 from store.log import Commit, Log
 from store.pack import TARGET_BYTES
 from store.pin import pin
-from store.refs import list_refs, make_tag, move_head, read_ref, resolve
+from store.positions import Position
+from store.refs import list_refs, make_tag, move_head, read_positions, read_ref, resolve
 from store.rows import Row
 from store.snapshot import Snapshot, open_snapshot
 from store.verify import Progress, VerifyReport, silent, verify
@@ -162,6 +163,13 @@ class Store:
     def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
         """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""
         move_head(self._backend, name, snapshot_id, expect=expect)
+
+    def head_log(self, name: str) -> tuple[Position, ...]:
+        """Return where a head pointed, oldest first, now last; raises `SnapshotNotFound` without such a head.
+
+        A head remembers its last 100 positions.
+        """
+        return read_positions(self._backend, name)
 
     def log(self) -> Iterator[Commit]:
         """Yield all commits, oldest first."""
