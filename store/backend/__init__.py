@@ -71,6 +71,10 @@ class Backend(Protocol):
         """Remove an object; removing an absent one is no error."""
         ...
 
+    def now(self) -> datetime:
+        """Return the time in the clock that sets `modified`, so that their difference is a true age."""
+        ...
+
 
 def open_backend(url: str) -> Backend:
     """Return the backend for `s3://bucket/prefix`, `file:/path` or a plain path.

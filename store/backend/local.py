@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -107,6 +108,18 @@ class LocalBackend:
             path.unlink()
             _flush_directory(path.parent)
 
+    def now(self) -> datetime:
+        """Return the time of a file that was just written: on a network share the server's clock sets it."""
+        with (
+            self._translated("read the clock with", "a temporary file"),
+            # Without a name where the file system can do that; a leading dot keeps any other out of listings.
+            tempfile.TemporaryFile(dir=self.root, prefix=".clock-") as file,
+        ):
+            file.write(b"now")
+            file.flush()
+            os.fsync(file.fileno())
+            return _modified(os.fstat(file.fileno()))
+
     def _path(self, key: str) -> Path:
         parts = key.split("/")
         if any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
@@ -189,7 +202,11 @@ def _token(data: bytes) -> str:
 
 
 def _info(key: str, status: os.stat_result) -> ObjectInfo:
-    return ObjectInfo(key=key, size=status.st_size, modified=datetime.fromtimestamp(status.st_mtime, UTC))
+    return ObjectInfo(key=key, size=status.st_size, modified=_modified(status))
+
+
+def _modified(status: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[str]:

@@ -11,6 +11,8 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -101,6 +103,16 @@ class S3Backend:
     def delete(self, key: str) -> None:
         with self._translated("delete", key):
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
+
+    def now(self) -> datetime:
+        """Return the time that the server writes on its answers, to the second."""
+        with self._translated("read the clock of", "the server"):
+            answer = self._client.list_objects_v2(Bucket=self._bucket, Prefix=self._prefix, MaxKeys=1)
+            stamp = answer["ResponseMetadata"]["HTTPHeaders"]["date"]
+        try:
+            return parsedate_to_datetime(stamp).astimezone(UTC)
+        except ValueError as error:
+            raise self._not_s3() from error
 
     def _get(self, key: str, offset: int, length: int | None) -> tuple[bytes, str]:
         if length == 0:

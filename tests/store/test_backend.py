@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from store.backend import Backend
+from store.backend.local import LocalBackend
 from store.errors import KeyExists, KeyMissing, TokenMismatch
 
 
@@ -46,6 +48,39 @@ def test_info_tells_size_and_time(backend: Backend) -> None:
     assert info is not None
     assert (info.key, info.size) == ("k", 5)
     assert abs(info.modified - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_the_clock_is_the_one_that_dates_objects(backend: Backend) -> None:
+    backend.put("k", b"x")
+    before = backend.now()
+    backend.put("k", b"y")
+    after = backend.now()
+
+    info = backend.info("k")
+    [listed] = backend.list("k")
+    assert info is not None
+    for modified in (info.modified, listed.modified):
+        # A server may write whole seconds on its answers.
+        assert before - timedelta(seconds=1) <= modified <= after + timedelta(seconds=1)
+    assert before.utcoffset() == timedelta(0)
+
+
+def test_reading_the_clock_leaves_nothing_behind(backend: Backend) -> None:
+    backend.put("k", b"x")
+
+    backend.now()
+
+    assert [item.key for item in backend.list("")] == ["k"]
+
+
+def test_a_folder_says_the_time_of_its_files_not_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = LocalBackend(tmp_path)
+    monkeypatch.setattr("time.time", lambda: 0.0)
+
+    assert backend.now() > datetime(2020, 1, 1, tzinfo=UTC)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_key_is_reported_by_name(backend: Backend) -> None:
