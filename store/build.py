@@ -9,7 +9,7 @@ from typing import Any
 from store.backend import Backend
 from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
-from store.errors import InputError, IntegrityError, KeyMissing
+from store.errors import ConflictError, InputError, IntegrityError, KeyMissing
 from store.fetch import fetch_all, sizes_of
 from store.format import (
     canonical_json,
@@ -103,8 +103,9 @@ class Build:
         """Make exactly the elements of `receipts` visible, in one log entry.
 
         Checks every part, the counts, and that each pack exists with the right size. Versions that are
-        visible already stay where they are. Calling it again with the same receipts returns the first
-        commit; if nothing is new, the newest commit that holds any of the elements (or the tip of the log).
+        visible already stay where they are, unless their pack is condemned. If nothing is new, as when the
+        same receipts are committed again, returns the newest commit that made any of the elements visible
+        (or the tip of the log). Raises `ConflictError` while a pack of the build is being removed.
         """
         chosen = sorted(
             receipts.values() if isinstance(receipts, Mapping) else receipts,
@@ -116,21 +117,30 @@ class Build:
             for row in members:
                 rows.setdefault(row.version, row)
             sizes.update(receipt.packs)
-        for digest in self._lacking_packs(sizes):
-            raise IntegrityError(f"{pack_key(digest)} is missing or cut short; run build {self.name} again")
         identity = sha256(canonical_json(sorted({receipt.part for receipt in chosen})))
+        looked_at = self._log.tip.sequence  # may be behind, so that more is checked again than needed
+        self._check_packs(sizes)
 
         def prepare() -> Draft | Commit:
-            for earlier in self._log.commits():
-                if (earlier.build, earlier.receipts) == (self.name, identity):
-                    return earlier
-            self._catalog.refresh()
+            nonlocal looked_at
+            self._catalog.catch_up()
+            known = self._catalog.known(rows)
             new = sorted(
-                (row for version, row in rows.items() if version not in self._catalog),
+                (row for version, row in rows.items() if version not in known),
                 key=lambda row: (row.name, row.version),
             )
             if not new:
                 return self._newest(rows)
+            removals = self._catalog.removals
+            dying = next((row.pack for row in new if row.pack in removals.dying.packs), None)
+            if dying is not None:
+                raise ConflictError(
+                    f"{pack_key(dying)}, which build {self.name} wrote, is being removed at this moment; run "
+                    "again when `cellar gc` has finished"
+                )
+            if removals.changed_at > looked_at:
+                self._check_packs({row.pack: sizes[row.pack] for row in new})
+                looked_at = self._log.tip.sequence
             used = {row.pack: sizes[row.pack] for row in new}
             index = encode_rows(new, {"packs": used})
             self._backend.put(index_key(sha256(index)), index)
@@ -147,14 +157,18 @@ class Build:
             )
 
         commit = self._log.append(prepare)
-        self._catalog.refresh()
+        self._catalog.catch_up()
         write_checkpoint_if_due(self._backend, self._log)
         return commit
 
     def _newest(self, versions: Iterable[str]) -> Commit:
         visible = self._catalog.get_all(versions)
         newest = max((row.commit for row in visible.values()), default=0)
-        return self._log.commits()[newest - 1] if newest else self._log.tip
+        return self._log.at(newest) if newest else self._log.tip
+
+    def _check_packs(self, sizes: Mapping[str, int]) -> None:
+        for digest in self._lacking_packs(sizes):
+            raise IntegrityError(f"{pack_key(digest)} is missing or cut short; run build {self.name} again")
 
     def _lacking_packs(self, sizes: Mapping[str, int]) -> set[str]:
         """Return those packs that are missing or have another size than in `sizes`."""

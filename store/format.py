@@ -21,6 +21,7 @@ PACK_PREFIX = "packs/"
 INDEX_PREFIX = "index/"
 SNAPSHOT_PREFIX = "snapshots/"
 BUILD_PREFIX = "builds/"
+REMOVAL_PREFIX = "gc/"
 TAG_PREFIX = "refs/tags/"
 HEAD_PREFIX = "refs/heads/"
 
@@ -105,11 +106,16 @@ def unseal(data: bytes, key: str, fields: Mapping[str, type] | None = None) -> d
         intact = False
     if not intact:
         raise IntegrityError(f"{key} is damaged (its seal does not match its content); {RESTORE}")
-    for name, kind in (fields or {}).items():
+    check_fields(record, key, fields or {})
+    return dict(record)
+
+
+def check_fields(record: Mapping[str, Any], key: str, fields: Mapping[str, type]) -> None:
+    """Raise `IntegrityError` naming `key` unless `record` has all `fields` with values of their types."""
+    for name, kind in fields.items():
         value = record.get(name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise IntegrityError(f"{key} holds no {name!r} of type {kind.__name__}; {RESTORE}")
-    return dict(record)
 
 
 def check_digest(data: bytes, digest: str, key: str, *, holds: str) -> bytes:
@@ -157,6 +163,11 @@ def snapshot_key(snapshot: str) -> str:
 def snapshot_rows_key(digest: str) -> str:
     """Key of the rows of a snapshot."""
     return f"{SNAPSHOT_PREFIX}{digest}.parquet"
+
+
+def removal_key(digest: str) -> str:
+    """Key of the list of packs and snapshots that a `condemn` or `collect` entry of the log is about."""
+    return f"{REMOVAL_PREFIX}{digest}.json"
 
 
 def lease_key(build: str) -> str:

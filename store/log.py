@@ -20,11 +20,25 @@ from store.backend import Backend
 from store.checkpoint import Checkpoint, latest_checkpoint
 from store.errors import ConflictError, IntegrityError, KeyMissing, NotAStore, UnsupportedFormat
 from store.fetch import fetch_all
-from store.format import FORMAT_KEY, LOG_PREFIX, RESTORE, log_key, seal, sha256, unseal
+from store.format import (
+    FORMAT_KEY,
+    LOG_PREFIX,
+    RESTORE,
+    check_fields,
+    is_digest,
+    log_key,
+    seal,
+    sha256,
+    unseal,
+)
 
 PUBLISH = "publish"
 PIN = "pin"
-_ACTIONS = frozenset({PUBLISH, PIN})
+CONDEMN = "condemn"
+COLLECT = "collect"
+SWEPT = "swept"
+REPAIR = "repair"
+_ACTIONS = frozenset({PUBLISH, PIN, CONDEMN, COLLECT, SWEPT, REPAIR})
 _LOST_RACES = 1000
 _ENTRY = re.compile(re.escape(LOG_PREFIX) + r"\d{20}\.json")
 
@@ -35,7 +49,8 @@ class Commit:
 
     `sequence` counts from 1 (0 is the creation of the store); `digest` is the SHA-256 of the log entry;
     `elements` and `bytes` count what the commit added; `packs` the packs it refers to; `snapshot` is set on a
-    pin; `run` says where and when the work happened and never enters a version.
+    pin; `run` says where and when the work happened and never enters a version. `removal` is set on `condemn`
+    and `collect`, see `store.removals`; the `indexes` of a `repair` stand in for those it `replaces`.
     """
 
     sequence: int
@@ -52,6 +67,8 @@ class Commit:
     packs: int = 0
     snapshot: str = ""
     run: dict[str, Any] = field(default_factory=dict, hash=False)
+    removal: str = ""
+    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,23 @@ class Draft:
     bytes: int = 0
     packs: int = 0
     snapshot: str = ""
+    removal: str = ""
+    replaces: tuple[str, ...] = ()
+
+
+_FIELDS: dict[str, type] = {
+    "build": str,
+    "bytes": int,
+    "elements": int,
+    "id": str,
+    "indexes": list,
+    "message": str,
+    "packs": int,
+    "receipts": str,
+    "run": dict,
+    "snapshot": str,
+    "time": str,
+}
 
 
 class Log:
@@ -100,6 +134,11 @@ class Log:
         """All commits that were read, oldest first."""
         with self.lock:
             return list(self._commits)
+
+    def at(self, sequence: int) -> Commit:
+        """The commit of that number; 0 is the creation of the store."""
+        with self.lock:
+            return self._commits[sequence - 1] if sequence else self._origin
 
     def entries(self) -> list[bytes]:
         """The exact bytes of all entries that were read, oldest first."""
@@ -174,24 +213,28 @@ class Log:
         return commit
 
     def _encode(self, draft: Draft) -> bytes:
-        return seal(
-            {
-                "action": draft.action,
-                "build": draft.build,
-                "bytes": draft.bytes,
-                "elements": draft.elements,
-                "id": uuid.uuid4().hex,
-                "indexes": list(draft.indexes),
-                "message": draft.message,
-                "packs": draft.packs,
-                "previous": self.tip.digest,
-                "receipts": draft.receipts,
-                "run": draft.run,
-                "sequence": self.tip.sequence + 1,
-                "snapshot": draft.snapshot,
-                "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
-        )
+        record: dict[str, Any] = {
+            "action": draft.action,
+            "build": draft.build,
+            "bytes": draft.bytes,
+            "elements": draft.elements,
+            "id": uuid.uuid4().hex,
+            "indexes": list(draft.indexes),
+            "message": draft.message,
+            "packs": draft.packs,
+            "previous": self.tip.digest,
+            "receipts": draft.receipts,
+            "run": draft.run,
+            "sequence": self.tip.sequence + 1,
+            "snapshot": draft.snapshot,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        # Only where they say something: entries without them stay readable for programs that lack them.
+        if draft.removal:
+            record["removal"] = draft.removal
+        if draft.replaces:
+            record["replaces"] = list(draft.replaces)
+        return seal(record)
 
 
 def is_entry(key: str) -> bool:
@@ -202,14 +245,19 @@ def is_entry(key: str) -> bool:
 def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
     """Decode the entry after `previous`; raises `IntegrityError` if it does not follow or is damaged."""
     key = log_key(previous.sequence + 1)
-    record = unseal(entry, key)
+    record = unseal(entry, key, {"action": str, "previous": str, "sequence": int})
     if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:
         raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
     if record["action"] not in _ACTIONS:
         raise UnsupportedFormat(
             f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"
         )
-    record["indexes"] = tuple(record["indexes"])
+    check_fields({"removal": "", "replaces": [], **record}, key, _FIELDS | {"removal": str, "replaces": list})
+    for name in ("indexes", "replaces"):
+        record[name] = tuple(record.get(name, ()))
+    named = [*record["indexes"], *record["replaces"], record["snapshot"], record.get("removal", "")]
+    if not all(isinstance(digest, str) and (not digest or is_digest(digest)) for digest in named):
+        raise IntegrityError(f"{key} names an object that no store has; {RESTORE}")
     try:
         return Commit(digest=sha256(entry), **record)
     except TypeError as error:

@@ -10,9 +10,10 @@ from store.backend import Backend
 from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
 from store.element import Ref
-from store.errors import ElementNotFound, InputError, MissingRequirement
+from store.errors import ConflictError, ElementNotFound, InputError, MissingRequirement
 from store.format import plain, snapshot_key, snapshot_rows_key, unseal
 from store.log import PIN, Commit, Draft, Log
+from store.removals import Removals
 from store.rows import Row
 from store.snapshot import Snapshot, encode_snapshot, open_snapshot
 
@@ -29,30 +30,45 @@ def pin(
     """Write the snapshot of `refs` and record it in one commit; pinning the same set again is a no-op.
 
     Raises `ElementNotFound` for a version that is not visible, `MissingRequirement` if the set is not closed
-    under requirements, `InputError` for an empty set or two versions of one name. Nothing is written then.
+    under requirements, `InputError` for an empty set or two versions of one name, `ConflictError` while the
+    snapshot is being removed. Nothing is written then.
     """
-    catalog.refresh()
-    rows = _resolve(catalog, refs)
-    _check_requirements(catalog, rows)
-    head, table = encode_snapshot(rows)
-    record = unseal(head, "the new snapshot")
-    identity = str(record["id"])
+    chosen = _one_per_name(refs)
+    resolved: tuple[Removals, bytes, bytes] | None = None
+    identity = ""
 
     def prepare() -> Draft | Commit:
-        for earlier in log.commits():
-            if earlier.snapshot == identity:
-                return earlier
+        nonlocal resolved, identity
+        catalog.catch_up()
+        removals = catalog.removals
+        if resolved is None or resolved[0] is not removals:  # a visible row changes only by a removal
+            rows = _resolve(catalog, chosen)
+            _check_requirements(catalog, rows)
+            resolved = removals, *encode_snapshot(rows)
+        _, head, table = resolved
+        record = unseal(head, "the new snapshot", {"id": str, "rows": str})
+        identity = record["id"]
+        if identity in removals.dying.snapshots:
+            raise ConflictError(
+                f"snapshot {identity[:12]} is being removed at this moment; run again when `cellar gc` has "
+                "finished"
+            )
+        if identity not in removals.condemned.snapshots and identity not in removals.gone:
+            for earlier in reversed(log.commits()):
+                if earlier.snapshot == identity:
+                    return earlier
         backend.put(snapshot_rows_key(record["rows"]), table)
         # Two writers of one snapshot agree on its content; whichever head record is first serves both.
         conditional.create(backend, snapshot_key(identity), head)
         return Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
 
     log.append(prepare)
+    catalog.catch_up()
     write_checkpoint_if_due(backend, log)
     return open_snapshot(backend, identity)
 
 
-def _resolve(catalog: Catalog, refs: Iterable[Ref]) -> list[Row]:
+def _one_per_name(refs: Iterable[Ref]) -> dict[str, Ref]:
     chosen: dict[str, Ref] = {}
     for ref in refs:
         other = chosen.setdefault(ref.name, ref)
@@ -63,6 +79,10 @@ def _resolve(catalog: Catalog, refs: Iterable[Ref]) -> list[Row]:
             )
     if not chosen:
         raise InputError("an empty set cannot be pinned; publish elements first or widen the selection")
+    return chosen
+
+
+def _resolve(catalog: Catalog, chosen: Mapping[str, Ref]) -> list[Row]:
     visible = catalog.get_all(ref.version for ref in chosen.values())
     for ref in chosen.values():
         row = visible.get(ref.version)

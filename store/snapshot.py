@@ -20,6 +20,7 @@ from store.fetch import read_payload, stream_payloads
 from store.format import (
     RESTORE,
     canonical_json,
+    is_digest,
     seal,
     sha256,
     snapshot_key,
@@ -31,6 +32,17 @@ from store.sparse import Region, SparseTable, regions_of
 
 GROUP_ROWS = 1024
 """Rows per row group: what a reader of one element has to fetch."""
+
+
+_FIELDS: dict[str, type] = {
+    "bytes": int,
+    "count": int,
+    "footer": list,
+    "groups": list,
+    "id": str,
+    "kinds": dict,
+    "rows": str,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +177,22 @@ def read_head(backend: Backend, identity: str) -> dict[str, Any]:
     """Read and check the head record of a snapshot."""
     key = snapshot_key(identity)
     try:
-        record = unseal(backend.read(key), key)
+        record = unseal(backend.read(key), key, _FIELDS)
     except KeyMissing as error:
         raise SnapshotNotFound(
             f"no snapshot {identity[:12]} in {backend.url}; `cellar snapshot ls` shows those that exist"
         ) from error
     if record["id"] != identity:
         raise IntegrityError(f"{key} holds snapshot {record['id'][:12]} instead; {RESTORE}")
+    regions = [record["footer"], *(group[2:] for group in record["groups"] if isinstance(group, list))]
+    names = [name for group in record["groups"] if isinstance(group, list) for name in group[:2]]
+    if (
+        not is_digest(record["rows"])
+        or len(regions) != len(record["groups"]) + 1
+        or len(names) != 2 * len(record["groups"])
+        or not all(isinstance(name, str) for name in names)
+        or not all([type(part) for part in region] == [int, int, str] for region in regions)
+        or not all(type(count) is int for count in record["kinds"].values())
+    ):
+        raise IntegrityError(f"{key} does not say where its rows are; {RESTORE}")
     return record

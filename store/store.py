@@ -20,6 +20,7 @@ from store.format import (
     HEAD_PREFIX,
     TAG_PREFIX,
     canonical_json,
+    check_fields,
     check_label,
     seal,
     sha256,
@@ -108,7 +109,8 @@ class Store:
         """
         given = list(elements)
         catalog = self.catalog()
-        new = {element.version: element for element in given if element.version not in catalog}
+        known = catalog.known(element.version for element in given)
+        new = {element.version: element for element in given if element.version not in known}
         if new:
             name = f"publish-{sha256(canonical_json(sorted(new)))[:40]}"
             build = self.build(name, owner=message)
@@ -220,12 +222,13 @@ def _read_format(backend: Backend) -> Commit:
         data = backend.read(FORMAT_KEY)
     except KeyMissing as error:
         raise NotAStore(f"there is no store at {backend.url}; create one with `cellar init`") from error
-    record = unseal(data, FORMAT_KEY)
+    record = unseal(data, FORMAT_KEY, {"features": list, "format": int})
     if record["format"] != FORMAT_VERSION or record["features"]:
         raise UnsupportedFormat(
             f"{backend.url} has format {record['format']} {record['features']}, this version reads format "
             f"{FORMAT_VERSION}; use the version of cellar that wrote it"
         )
+    check_fields(record, FORMAT_KEY, {"created": str, "store": str})
     return Commit(
         sequence=0,
         digest=sha256(data),

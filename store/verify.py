@@ -33,7 +33,8 @@ from store.format import (
     snapshot_rows_key,
     unseal,
 )
-from store.log import is_entry
+from store.log import Commit, decode_commit, is_entry
+from store.removals import Removals, read_removal
 from store.report import Finding, VerifyReport
 from store.rows import Row, decode_table, rows_of
 from store.scrub import damaged_rows, pack_is_intact
@@ -77,16 +78,21 @@ class _Verification:
         self._pack_sizes: dict[str, int] = {}
         self._pinned: dict[str, list[Row]] = {}
         self._entries: dict[int, bytes] = {}
-        self._named_indexes: set[str] = set()
+        self._named_indexes: dict[str, int] = {}
+        self._pins: dict[str, int] = {}
+        self._replaced: set[str] = set()
+        self._removals = Removals()
 
     def run(self) -> VerifyReport:
         """Check every object; later checks build on what earlier ones read."""
         self._check_each(INDEX_PREFIX, self._check_index)
         self._check_log()
         self._check_each(CHECKPOINT_PREFIX, self._check_checkpoint)
-        for digest in sorted(self._named_indexes & self._indexes.keys()):
+        self._check_pins()
+        for digest in sorted((self._named_indexes.keys() & self._indexes.keys()) - self._replaced):
             for row in self._indexes[digest]:
-                self._visible.setdefault(row.version, row)
+                if self._is_visible(row, digest):
+                    self._visible.setdefault(row.version, row)
         self._check_each(SNAPSHOT_PREFIX, self._check_snapshot_rows, suffix=".parquet")
         self._check_each(SNAPSHOT_PREFIX, self._check_snapshot, suffix=".json")
         self._check_each(TAG_PREFIX, self._check_ref)
@@ -161,28 +167,42 @@ class _Verification:
                     self._add(log_key(number), f"{log_key(number)} is missing: {key} follows; {RESTORE}")
                     return
                 data = self._get(key)
-                record = unseal(data, key)
-                if record["sequence"] != number or (previous is not None and record["previous"] != previous):
-                    raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
+                claimed = unseal(data, key, {"previous": str})["previous"]
+                before = Commit(number - 1, claimed if previous is None else previous, "", "", "", "")
+                commit = decode_commit(data, previous=before)
                 self._entries[number] = data
-                previous = sha256(data)
-                self._check_entry(number, record)
+                previous = commit.digest
+                self._check_entry(commit)
             except IntegrityError as error:
                 previous = None  # what the next entry names can no longer be compared
                 self._add(key, str(error), partial(self._rows_of_commit, number))
             self._tick()
 
-    def _check_entry(self, number: int, record: dict[str, Any]) -> None:
-        for digest in record["indexes"]:
-            self._named_indexes.add(digest)
+    def _check_entry(self, commit: Commit) -> None:
+        number = commit.sequence
+        removal = read_removal(self._backend, commit.removal) if commit.removal else None
+        self._removals = self._removals.after(commit, removal)
+        self._replaced.update(commit.replaces)
+        for digest in commit.indexes:
+            self._named_indexes[digest] = number
             if index_key(digest) not in self._sizes and self._backend.info(index_key(digest)) is not None:
                 self._check_index(index_key(digest))
             self._commit_of.update((row.version, number) for row in self._indexes.get(digest, ()))
             self._check_exists(
                 index_key(digest), f"the index of commit {number}", partial(self._rows_of_commit, number)
             )
-        if record["snapshot"]:
-            self._check_exists(snapshot_key(record["snapshot"]), f"the snapshot that commit {number} pinned")
+        if commit.snapshot:
+            self._pins[commit.snapshot] = number
+
+    def _check_pins(self) -> None:
+        """Check that what was pinned and not collected since is there."""
+        for snapshot, number in self._pins.items():
+            if snapshot not in self._removals.gone:
+                self._check_exists(snapshot_key(snapshot), f"the snapshot that commit {number} pinned")
+
+    def _is_visible(self, row: Row, digest: str) -> bool:
+        """Tell whether a row of the index `digest` was not collected since its commit."""
+        return not self._removals.is_dead(row.pack, row.commit or self._named_indexes[digest])
 
     def _check_exists(self, key: str, what: str, touched: Callable[[], Iterable[Row]] = tuple) -> None:
         # What was written since the listing is no damage: look again before saying so.
@@ -196,7 +216,7 @@ class _Verification:
                 self._add(key, f"{key} differs from the log at commit {number}; delete that object")
                 break
         for digest in filter(None, checkpoint.merged):
-            self._named_indexes.add(digest)
+            self._named_indexes.setdefault(digest, 0)
             self._check_exists(index_key(digest), f"an index that {key} names")
 
     def _check_snapshot_rows(self, key: str) -> None:
@@ -286,7 +306,10 @@ class _Verification:
             if snapshot_key(identity) in self._sizes:
                 for row in rows:
                     holders[row.version].add(identity)
+        replaced = {index_key(digest) for digest in self._replaced}
         for key, problem, touched in self._found:
+            if key in replaced:
+                continue
             rows = list(touched())
             snapshots = {holder for row in rows for holder in holders[row.version]}
             if self._is_snapshot(key):
