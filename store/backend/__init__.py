@@ -52,7 +52,10 @@ class Backend(Protocol):
         ...
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        """Yield objects whose key starts with `prefix` and sorts after `after`, in key order, all of them."""
+        """Yield objects whose key starts with `prefix` and sorts after `after`, all of them.
+
+        The keys of one folder come in order; whether `a/b` comes before `a-b` differs between servers.
+        """
         ...
 
     def put(self, key: str, body: Body) -> None:

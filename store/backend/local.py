@@ -13,9 +13,9 @@ import fcntl
 import hashlib
 import os
 import secrets
+import stat
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -62,9 +62,10 @@ class LocalBackend:
     def info(self, key: str) -> ObjectInfo | None:
         try:
             with self._translated("look at", key):
-                return _info(key, self._path(key).stat())
+                status = self._path(key).stat()
         except KeyMissing:
             return None
+        return _info(key, status) if stat.S_ISREG(status.st_mode) else None
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rpartition("/")[0]
@@ -133,13 +134,13 @@ class LocalBackend:
         folder = self.root / _TEMPORARY
         _make_directory(folder)
         _make_directory(path.parent)
-        self._sweep(folder)
         temporary = folder / secrets.token_hex(16)
         # Unlike mkstemp, with the modes that the umask allows: others may read a store that they share.
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
+                self._sweep(folder, now=os.fstat(file.fileno()).st_mtime)
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
@@ -147,15 +148,18 @@ class LocalBackend:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _sweep(self, folder: Path) -> None:
-        """Remove, once per backend, temporary files that killed processes left behind."""
+    def _sweep(self, folder: Path, *, now: float) -> None:
+        """Remove, once per backend, temporary files that killed processes left behind.
+
+        `now` is the file system's clock: that of this process may be wrong by years.
+        """
         with self._sweep_lock:
             if self._swept:
                 return
             self._swept = True
         for path in folder.iterdir():
             with suppress(OSError), os.fdopen(_open_regular(path), "rb") as file:
-                if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
+                if now - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     path.unlink()
 

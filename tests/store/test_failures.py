@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,7 +110,13 @@ def test_keys_never_leave_the_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_leftovers_of_killed_writers_are_swept_and_living_ones_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("clock", [0.0, 3e8, -3e8])
+def test_leftovers_of_killed_writers_are_swept_and_living_ones_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: float
+) -> None:
+    """Whatever time this process believes it is."""
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + clock)
     store = Store.create(str(tmp_path / "store"))
     old, young = (tmp_path / "store" / ".tmp" / name for name in ("old", "young"))
     old.write_bytes(b"x")
