@@ -38,7 +38,7 @@ CONDEMN = "condemn"
 COLLECT = "collect"
 SWEPT = "swept"
 REPAIR = "repair"
-_ACTIONS = frozenset({PUBLISH, PIN, CONDEMN, COLLECT, SWEPT, REPAIR})
+ACTIONS = frozenset({PUBLISH, PIN, CONDEMN, COLLECT, SWEPT, REPAIR})
 _LOST_RACES = 1000
 _ENTRY = re.compile(re.escape(LOG_PREFIX) + r"\d{20}\.json")
 
@@ -248,7 +248,7 @@ def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
     record = unseal(entry, key, {"action": str, "previous": str, "sequence": int})
     if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:
         raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
-    if record["action"] not in _ACTIONS:
+    if record["action"] not in ACTIONS:
         raise UnsupportedFormat(
             f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from flows.cli import ask, corpus, demo, evaluation, refs, snapshot, stages, store
+from flows.cli import ask, corpus, demo, evaluation, head, history, refs, revisions, snapshot, stages, store
 from flows.cli.outcome import run
 from flows.cli.session import Session
 
@@ -35,11 +35,15 @@ app.command(stages.memory)
 app.command(stages.index)
 app.command(stages.core)
 app.command(snapshot.app)
+snapshot.app.command(history.diff)
+snapshot.app.command(revisions.retire)
+snapshot.app.command(revisions.replace)
 app.command(evaluation.app)
 app.command(demo.demo)
 app.command(ask.ask)
 app.command(refs.tag)
-app.command(store.log)
+app.command(head.app)
+app.command(history.log)
 app.command(store.verify)
 
 _EVERYWHERE = Group("Options of every command", sort_key=9)

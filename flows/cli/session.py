@@ -1,12 +1,17 @@
 """What every command needs: the chosen store, how to print a result, and where progress goes."""
 
+import getpass
 import json
+import os
+import platform
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from flows.formatting import printable
 
 if TYPE_CHECKING:
     from flows.settings import Settings
@@ -30,13 +35,17 @@ class Session:
 
         return load_settings(store=self.store_url, quiet=self.quiet or None)
 
-    def open_store(self) -> "Store":
-        """The existing store; an error says how to make one."""
+    def open_store(self, *, by: str = "") -> "Store":
+        """The existing store; an error says how to make one.
+
+        `by` names the command that commits; commits record it with the user and the machine.
+        """
         from store import Store
         from store.errors import NotAStore
 
+        run = {"command": by, "host": platform.node(), "user": _user()} if by else {}
         try:
-            return Store.open(self.settings.store)
+            return Store.open(self.settings.store, run=run)
         except NotAStore as error:
             raise NotAStore(f"{error}, or give another with --store") from error
 
@@ -52,7 +61,7 @@ class Session:
             print(json.dumps(result, indent=1, ensure_ascii=False))
         else:
             for line in lines:
-                print(line)
+                print(line if line.isprintable() else printable(line))
 
     @contextmanager
     def progress(self, title: str, unit: str) -> Iterator["Progress"]:
@@ -66,6 +75,13 @@ class Session:
             return
         with Bar(title, unit, sys.stderr) as bar:
             yield bar
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number without a name
+        return str(os.getuid())
 
 
 def columns(rows: Sequence[Sequence[Any]], head: Sequence[str] | None = None) -> list[str]:

@@ -1,16 +1,13 @@
 """Commands on snapshots: pin an exact set of versions, list and show what was pinned."""
 
-from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from flows.cli.contents import names_of, show
 from flows.cli.launch import Injected, ParamsFile, Set, run_stage
 from flows.cli.session import columns
-
-if TYPE_CHECKING:
-    from store import Catalog, Ref, Row, Store
 
 app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
 
@@ -18,49 +15,29 @@ app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
 @app.command
 def ls(*, session: Injected) -> None:
     """List snapshots in the order in which they were pinned, with their tags and heads."""
+    from store.errors import SnapshotNotFound
+
     store = session.open_store()
-    names: dict[str, list[str]] = {}
-    for name, identity in [*store.tags().items(), *((f"head:{n}", i) for n, i in store.heads().items())]:
-        names.setdefault(identity, []).append(name)
+    names = names_of(store)
     pins = {commit.snapshot: commit for commit in store.log() if commit.snapshot}
-    found: list[dict[str, Any]] = [
-        {
-            "snapshot": identity,
-            "elements": store.snapshot(identity).count,
-            "time": commit.time,
-            "names": sorted(names.get(identity, [])),
-            "message": commit.message,
-        }
-        for identity, commit in pins.items()
-    ]
+    found: list[dict[str, Any]] = []
+    for identity, commit in pins.items():
+        with suppress(SnapshotNotFound):  # the log also tells of snapshots that were collected since
+            found.append(
+                {
+                    "snapshot": identity,
+                    "elements": store.snapshot(identity).count,
+                    "time": commit.time,
+                    "names": names.get(identity, []),
+                    "message": commit.message,
+                }
+            )
     rows = [(f["snapshot"], f["elements"], f["time"], ", ".join(f["names"]), f["message"]) for f in found]
     head = ("snapshot", "elements", "time", "names", "message")
     session.emit(found, columns(rows, head) or ["no snapshot yet"])
 
 
-@app.command
-def show(snapshot: str, /, *, kind: str | None = None, session: Injected) -> None:
-    """Show what a snapshot holds.
-
-    Parameters
-    ----------
-    snapshot
-        Its id, at least eight digits of it, a tag or a head.
-    kind
-        List the elements of this kind only: memory, codec, index, ...
-    """
-    store = session.open_store()
-    opened = store.snapshot(snapshot)
-    rows = opened.rows(kind)
-    listed = [
-        {"name": row.name, "version": row.version, "bytes": row.length, "requires": list(row.requires)}
-        for row in rows
-    ]
-    result = {"snapshot": opened.id, "count": opened.count, "kinds": opened.kinds, "elements": listed}
-    figures = [(row.name, row.version[:12], row.length) for row in rows]
-    table = columns(figures, ("element", "version", "bytes"))
-    kinds = ", ".join(f"{count:,} {name}" for name, count in opened.kinds.items())
-    session.emit(result, [f"snapshot {opened.id}", f"{opened.count:,} elements: {kinds}", "", *table])
+app.command(show)
 
 
 @app.command
@@ -90,8 +67,11 @@ def pin(
 
         run_stage(session, params, set_, pin_snapshot, "memory", "indexes")
         return
-    store = session.open_store()
-    refs = _with_requirements(store.catalog(), _chosen(store, elements))
+    from store.selection import choose, closure
+
+    store = session.open_store(by="snapshot pin")
+    catalog = store.catalog()
+    refs = [row.ref for row in closure(choose(catalog, elements), catalog.get_all)]
     pinned = store.pin(refs, message=message or f"Pin {', '.join(elements)}")
     if tag is not None:
         store.tag(tag, pinned.id)
@@ -100,39 +80,3 @@ def pin(
         {"snapshot": pinned.id, "count": pinned.count, "kinds": pinned.kinds, "tag": tag},
         [f"pinned {pinned.count:,} elements as snapshot {pinned.id}{named}"],
     )
-
-
-def _chosen(store: "Store", elements: Sequence[str]) -> list["Row"]:
-    """The rows that names, patterns and exact references stand for; each must stand for at least one."""
-    from store import Ref
-    from store.errors import ElementNotFound
-
-    catalog = store.catalog()
-    newest = {row.name: row for row in catalog.rows()}
-    chosen: list[Row] = []
-    for text in elements:
-        exact = "@" in text and len(text.rpartition("@")[2]) == 64
-        if exact:
-            row = catalog.get(Ref.parse(text).version)
-            found = [row] if row is not None and str(row.ref) == text else []
-        elif text in newest:
-            found = [newest[text]]
-        else:
-            found = [row for name, row in newest.items() if fnmatchcase(name, text)]
-        if not found:
-            raise ElementNotFound(
-                f"no element is called {text} in {store.url}; `cellar log` says what was published"
-            )
-        chosen += found
-    return chosen
-
-
-def _with_requirements(catalog: "Catalog", rows: Iterable["Row"]) -> list["Ref"]:
-    """References to the rows and, step by step, to what they require; what is missing the store will name."""
-    pending, refs = list(rows), {}
-    while pending:
-        row = pending.pop()
-        if row.version not in refs:
-            refs[row.version] = row.ref
-            pending += catalog.get_all(row.requires).values()
-    return list(refs.values())

@@ -1,11 +1,10 @@
-"""Commands on a whole store: make one, read its log, verify it."""
+"""Commands on a whole store: make one, verify it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
-from flows.cli.session import Session, columns
+from flows.cli.session import Session
 
 Injected = Annotated[Session, Parameter(parse=False)]
 Flag = Parameter(negative="")
@@ -22,35 +21,6 @@ def init(*, session: Injected) -> None:
         store, made = Store.open(session.settings.store), False
     verb = "made an empty store at" if made else "there is a store already at"
     session.emit({"store": store.url, "created": made}, [f"{verb} {store.url}"])
-
-
-def log(
-    limit: Annotated[int, Parameter(name=["--limit", "-n"], validator=Number(gte=0))] = 20,
-    *,
-    session: Injected,
-) -> None:
-    """List commits, newest first.
-
-    Parameters
-    ----------
-    limit
-        Show this many; 0 shows all.
-    """
-    commits = list(session.open_store().log())[::-1]
-    shown = commits[:limit] if limit else commits
-    rows = [
-        (commit.sequence, commit.time, commit.action, commit.elements, commit.message) for commit in shown
-    ]
-    head = ("commit", "time", "action", "elements", "message")
-    lines = columns(rows, head) or ["no commit yet"]
-    if len(shown) < len(commits):
-        lines.append(f"... {len(commits) - len(shown):,} more; --limit 0 shows all")
-    session.emit([_commit(commit) for commit in shown], lines)
-
-
-def _commit(commit: Any) -> dict[str, Any]:
-    fields = ("sequence", "id", "action", "message", "time", "build", "elements", "bytes", "snapshot", "run")
-    return {field: getattr(commit, field) for field in fields}
 
 
 def verify(full: Annotated[bool, Flag] = False, *, session: Injected) -> None:
