@@ -6,13 +6,16 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from store.errors import IntegrityError, InvalidName, InvalidRecord
 
 FORMAT_VERSION = 1
 """Version of the on-bucket layout; a reader refuses any other."""
+
+EXPORT = "export"
+"""Feature of a place that holds one snapshot and is never written."""
 
 FORMAT_KEY = "format.json"
 LOG_PREFIX = "log/"
@@ -24,6 +27,7 @@ BUILD_PREFIX = "builds/"
 REMOVAL_PREFIX = "gc/"
 TAG_PREFIX = "refs/tags/"
 HEAD_PREFIX = "refs/heads/"
+SIGNATURE_PREFIX = "signatures/"
 
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -118,6 +122,11 @@ def check_fields(record: Mapping[str, Any], key: str, fields: Mapping[str, type]
             raise IntegrityError(f"{key} holds no {name!r} of type {kind.__name__}; {RESTORE}")
 
 
+def encode_format(*, store: str, created: str, features: Sequence[str] = ()) -> bytes:
+    """Return `format.json`, the record that makes a place a store."""
+    return seal({"created": created, "features": list(features), "format": FORMAT_VERSION, "store": store})
+
+
 def check_digest(data: bytes, digest: str, key: str, *, holds: str) -> bytes:
     """Return `data` if its SHA-256 is `digest`; otherwise raise `IntegrityError` naming key and content."""
     if sha256(data) != digest:
@@ -168,6 +177,16 @@ def snapshot_rows_key(digest: str) -> str:
 def removal_key(digest: str) -> str:
     """Key of the list of packs and snapshots that a `condemn` or `collect` entry of the log is about."""
     return f"{REMOVAL_PREFIX}{digest}.json"
+
+
+def signatures_prefix(snapshot: str) -> str:
+    """Prefix of the signatures on a snapshot."""
+    return f"{SIGNATURE_PREFIX}{snapshot}/"
+
+
+def signature_key(snapshot: str, key_id: str) -> str:
+    """Key of the signature that the key of that id made on a snapshot."""
+    return f"{signatures_prefix(snapshot)}{key_id}.json"
 
 
 def lease_key(build: str) -> str:

@@ -174,7 +174,13 @@ class Log:
                 if isinstance(draft, Commit):
                     return draft
                 self._check_origin()
-                entry = self._encode(draft)
+                entry = encode_entry(
+                    draft,
+                    sequence=self.tip.sequence + 1,
+                    previous=self.tip.digest,
+                    unique=uuid.uuid4().hex,
+                    time=datetime.now(UTC).isoformat(timespec="seconds"),
+                )
                 if conditional.create(self._backend, log_key(self.tip.sequence + 1), entry):
                     return self._accept(entry)
         raise ConflictError(
@@ -212,29 +218,31 @@ class Log:
         self._commits.append(commit)
         return commit
 
-    def _encode(self, draft: Draft) -> bytes:
-        record: dict[str, Any] = {
-            "action": draft.action,
-            "build": draft.build,
-            "bytes": draft.bytes,
-            "elements": draft.elements,
-            "id": uuid.uuid4().hex,
-            "indexes": list(draft.indexes),
-            "message": draft.message,
-            "packs": draft.packs,
-            "previous": self.tip.digest,
-            "receipts": draft.receipts,
-            "run": draft.run,
-            "sequence": self.tip.sequence + 1,
-            "snapshot": draft.snapshot,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        # Only where they say something: entries without them stay readable for programs that lack them.
-        if draft.removal:
-            record["removal"] = draft.removal
-        if draft.replaces:
-            record["replaces"] = list(draft.replaces)
-        return seal(record)
+
+def encode_entry(draft: Draft, *, sequence: int, previous: str, unique: str, time: str) -> bytes:
+    """Return the log entry that makes `draft` commit number `sequence`; `unique` is its id."""
+    record: dict[str, Any] = {
+        "action": draft.action,
+        "build": draft.build,
+        "bytes": draft.bytes,
+        "elements": draft.elements,
+        "id": unique,
+        "indexes": list(draft.indexes),
+        "message": draft.message,
+        "packs": draft.packs,
+        "previous": previous,
+        "receipts": draft.receipts,
+        "run": draft.run,
+        "sequence": sequence,
+        "snapshot": draft.snapshot,
+        "time": time,
+    }
+    # Only where they say something: entries without them stay readable for programs that lack them.
+    if draft.removal:
+        record["removal"] = draft.removal
+    if draft.replaces:
+        record["replaces"] = list(draft.replaces)
+    return seal(record)
 
 
 def is_entry(key: str) -> bool:

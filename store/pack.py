@@ -16,10 +16,11 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from store.element import Element, describe_tensors
+from store.backend import Body
+from store.element import Element, describe_tensors, record_of
 from store.errors import IntegrityError
 from store.format import canonical_json, sha256
 from store.rows import Row
@@ -49,8 +50,21 @@ class SealedPack:
     """A finished pack: its bytes, digest and the rows of the elements it holds."""
 
     digest: str
-    data: bytearray
+    data: Body
     rows: list[Row]
+
+
+def head_of(row: Row) -> bytes:
+    """Return the head of the frame that holds the element which `row` describes."""
+    record = record_of(row.name, row.media, row.digest, row.length, row.requires, row.provenance)
+    return canonical_json(
+        {"dtype": row.dtype, "facts": row.facts, "record": record, "shape": list(row.shape)}
+    )
+
+
+def frame_size(row: Row) -> int:
+    """Return the bytes that the frame of this element takes in a pack."""
+    return _FRAME.size + len(head_of(row)) + row.length
 
 
 class PackBuilder:
@@ -73,28 +87,13 @@ class PackBuilder:
     def add(self, element: Element) -> Row:
         """Append one element; raises `InvalidPayload` if a safetensors payload is malformed."""
         dtype, shape = describe_tensors(element.media, element.payload, element.full_name)
-        head = canonical_json(
-            {"dtype": dtype, "facts": element.facts, "record": element.record, "shape": list(shape)}
-        )
-        start = len(self._data)
-        self._data += _FRAME.pack(
-            FRAME,
-            len(head),
-            len(element.payload),
-            hashlib.sha256(head).digest(),
-            bytes.fromhex(element.digest),
-        )
-        self._data += head
-        offset = len(self._data)
-        self._data += element.payload
-        self._frames.append([start, offset, len(element.payload)])
         row = Row(
             name=element.full_name,
             kind=element.kind,
             version=element.version,
             digest=element.digest,
             pack="",
-            offset=offset,
+            offset=0,
             length=len(element.payload),
             media=element.media,
             requires=element.requires,
@@ -103,6 +102,15 @@ class PackBuilder:
             dtype=dtype,
             shape=shape,
         )
+        head = head_of(row)
+        start = len(self._data)
+        self._data += _FRAME.pack(
+            FRAME, len(head), row.length, hashlib.sha256(head).digest(), bytes.fromhex(row.digest)
+        )
+        self._data += head
+        row = replace(row, offset=len(self._data))
+        self._data += element.payload
+        self._frames.append([start, row.offset, row.length])
         self._rows.append(row)
         return row
 
@@ -151,7 +159,7 @@ def frames(data: bytes | bytearray | memoryview, name: str) -> Iterator[Frame]:
             or hashlib.sha256(payload).digest() != payload_digest
         ):
             raise IntegrityError(f"pack {name} is damaged: the frame at byte {start} fails its checksum")
-        yield Frame(json.loads(bytes(head)), payload_digest.hex(), offset, length)
+        yield Frame(_json_object(head, name), payload_digest.hex(), offset, length)
     if position != len(view) - _TAIL.size - _TAIL.unpack_from(view, len(view) - _TAIL.size)[0]:
         raise IntegrityError(f"pack {name} is damaged: bytes between the last frame and the footer")
 
@@ -164,5 +172,22 @@ def _footer(view: memoryview, name: str) -> list[list[int]]:
     footer = view[max(start, 0) : len(view) - _TAIL.size]
     if end != END or start < len(MAGIC) or hashlib.sha256(footer).digest() != digest:
         raise IntegrityError(f"pack {name} is damaged: its footer fails its checksum")
-    entries: list[list[int]] = json.loads(bytes(footer))["frames"]
+    entries = _json_object(footer, name).get("frames")
+    if not isinstance(entries, list) or not all(map(_is_place, entries)):
+        raise IntegrityError(f"pack {name} is damaged: its footer lists no frames")
     return entries
+
+
+def _is_place(entry: object) -> bool:
+    return isinstance(entry, list) and len(entry) == 3 and all(type(number) is int for number in entry)
+
+
+def _json_object(text: memoryview, name: str) -> dict[str, Any]:
+    """Decode a head or the footer: its checksum shows that it is whole, not that a store wrote it."""
+    try:
+        value = json.loads(bytes(text))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise IntegrityError(f"pack {name} is damaged: one of its frames or its footer holds no record")
+    return value

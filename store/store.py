@@ -9,12 +9,14 @@ from typing import Any, Self
 
 from store import conditional
 from store.backend import Backend, open_backend
+from store.backend.read_only import ReadOnlyBackend
 from store.build import Build
 from store.catalog import Catalog
 from store.element import Element, Ref
 from store.errors import ElementNotFound, KeyMissing, NotAStore, StoreExists, UnsupportedFormat
 from store.fetch import read_payload
 from store.format import (
+    EXPORT,
     FORMAT_KEY,
     FORMAT_VERSION,
     HEAD_PREFIX,
@@ -22,7 +24,7 @@ from store.format import (
     canonical_json,
     check_fields,
     check_label,
-    seal,
+    encode_format,
     sha256,
     unseal,
 )
@@ -46,13 +48,14 @@ class Store:
     def __init__(self, backend: Backend, *, run: Mapping[str, Any] | None = None) -> None:
         """Open the store on `backend`; raises `NotAStore` or `UnsupportedFormat`.
 
-        `run` says where and why the caller works; every commit made through this instance records it.
+        `run` says where and why the caller works; every commit made through this instance records it. An
+        export opens too, and raises `ReadOnly` where it is to be written.
         """
-        self._backend = backend
         self._run = dict(run or {})
-        origin = _read_format(backend)
-        self._log = Log(backend, origin)
-        self._catalog = Catalog(backend, self._log)
+        origin, features = _read_format(backend)
+        self._backend = ReadOnlyBackend(backend) if EXPORT in features else backend
+        self._log = Log(self._backend, origin)
+        self._catalog = Catalog(self._backend, self._log)
 
     @classmethod
     def open(cls, url: str, *, run: Mapping[str, Any] | None = None) -> Self:
@@ -199,13 +202,8 @@ def create_format(backend: Backend) -> bool:
         raise NotAStore(
             f"{backend.url} holds other files and no {FORMAT_KEY}; choose an empty place for a store"
         )
-    record = {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "features": [],
-        "format": FORMAT_VERSION,
-        "store": uuid.uuid4().hex,
-    }
-    return conditional.create(backend, FORMAT_KEY, seal(record))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return conditional.create(backend, FORMAT_KEY, encode_format(store=uuid.uuid4().hex, created=now))
 
 
 def _exists(backend: Backend) -> bool:
@@ -216,20 +214,20 @@ def _exists(backend: Backend) -> bool:
     return True
 
 
-def _read_format(backend: Backend) -> Commit:
-    """Check that this version can read the store and return its creation as commit 0."""
+def _read_format(backend: Backend) -> tuple[Commit, list[str]]:
+    """Check that this version can read the store; return its creation as commit 0, and its features."""
     try:
         data = backend.read(FORMAT_KEY)
     except KeyMissing as error:
         raise NotAStore(f"there is no store at {backend.url}; create one with `cellar init`") from error
     record = unseal(data, FORMAT_KEY, {"features": list, "format": int})
-    if record["format"] != FORMAT_VERSION or record["features"]:
+    if record["format"] != FORMAT_VERSION or record["features"] not in ([], [EXPORT]):
         raise UnsupportedFormat(
             f"{backend.url} has format {record['format']} {record['features']}, this version reads format "
             f"{FORMAT_VERSION}; use the version of cellar that wrote it"
         )
     check_fields(record, FORMAT_KEY, {"created": str, "store": str})
-    return Commit(
+    origin = Commit(
         sequence=0,
         digest=sha256(data),
         id=record["store"],
@@ -237,3 +235,4 @@ def _read_format(backend: Backend) -> Commit:
         message="create the store",
         time=record["created"],
     )
+    return origin, record["features"]

@@ -1,11 +1,13 @@
 """The storage under a store: a flat space of keys with conditional writes.
 
 Two implementations follow one protocol and pass one conformance suite: `LocalBackend` for `file:` and
-`S3Backend` for `s3://`. They turn every operating-system or network failure into one of `store.errors`.
+`S3Backend` for `s3://`. `TarBackend` reads an archive by the same protocol and refuses to write. They turn
+every operating-system or network failure into one of `store.errors`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +20,9 @@ from store.errors import InvalidURL
 __all__ = ["Backend", "Body", "ObjectInfo", "open_backend"]
 
 Body = bytes | bytearray
+
+_ARCHIVE = re.compile(r".+\.(tar(\.\w+)?|t[bgx]z2?|tzst)", re.IGNORECASE)
+"""Names of tar files; compressed ones too, because what opens them says how to unpack them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +85,11 @@ class Backend(Protocol):
 
 
 def open_backend(url: str) -> Backend:
-    """Return the backend for `s3://bucket/prefix`, `file:/path` or a plain path.
+    """Return the backend for `s3://bucket/prefix`, `file:/path`, `tar:/path` or a plain path.
 
-    Nothing is read or written yet. Raises `InvalidURL` for anything else; the error never repeats user
-    names or passwords that somebody may have written into the URL.
+    A file that is named as an archive (`.tar`) is opened as one, with any scheme or none. Nothing is read or
+    written yet. Raises `InvalidURL` for anything else; the error never repeats user names or passwords that
+    somebody may have written into the URL.
     """
     scheme, colon, rest = url.partition(":")
     if not colon or "/" in scheme or len(scheme) < 2:
@@ -98,6 +104,8 @@ def open_backend(url: str) -> Backend:
         if host not in ("", "localhost") or not path:
             raise InvalidURL("a file: URL names a folder on this machine; write file:/path")
         return _local(unquote(path))
+    if scheme == "tar" and rest:
+        return _archive(Path(unquote(rest)))
     if scheme == "s3":
         try:
             parts = urlsplit(url)
@@ -116,6 +124,15 @@ def open_backend(url: str) -> Backend:
 
 
 def _local(path: str) -> Backend:
+    place = Path(path).expanduser().absolute()
+    if _ARCHIVE.fullmatch(place.name) and not place.is_dir():
+        return _archive(place)
     from store.backend.local import LocalBackend
 
-    return LocalBackend(Path(path).expanduser().absolute())
+    return LocalBackend(place)
+
+
+def _archive(path: Path) -> Backend:
+    from store.backend.tar import TarBackend
+
+    return TarBackend(path.expanduser().absolute())
