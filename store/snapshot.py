@@ -1,48 +1,38 @@
 """Snapshots: exact pinned sets of versions, read lazily.
 
 The id of a snapshot is the digest of its sorted (name, version) list, so equal sets have equal ids wherever
-and however they are stored. Opening one reads its head record; reading one element of a large snapshot
-takes three requests more: footer, one row group, one payload.
+and however they are stored. Opening one reads its head record; reading one element then takes two requests,
+one for a row group and one for the payload. What has read all rows has proven that they are the set that the
+id names; a read of one element trusts the head for that, and proves that the payload is the version's.
 """
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from store.backend import Backend
-from store.errors import ElementNotFound, IntegrityError, KeyMissing, SnapshotNotFound
-from store.fetch import read_payload, stream_payloads
-from store.format import (
-    RESTORE,
-    canonical_json,
-    is_digest,
-    seal,
-    sha256,
-    snapshot_key,
-    snapshot_rows_key,
-    unseal,
-)
-from store.rows import Row, encode_rows, rows_of
-from store.sparse import Region, SparseTable, regions_of
+from store.errors import ElementNotFound, IntegrityError
+from store.fetch import check_authentic, read_payload
+from store.format import RESTORE, snapshot_rows_key
+from store.rows import Row, rows_of
+from store.snapshot_head import IdDigest, encode_snapshot, footer_of, read_head, snapshot_id
+from store.sparse import Region, SparseTable
+from store.stream import in_pack_order, stream_payloads
 
-GROUP_ROWS = 1024
-"""Rows per row group: what a reader of one element has to fetch."""
+__all__ = ["Snapshot", "encode_snapshot", "open_snapshot", "read_head", "snapshot_id"]
 
-
-_FIELDS: dict[str, type] = {
-    "bytes": int,
-    "count": int,
-    "footer": list,
-    "groups": list,
-    "id": str,
-    "kinds": dict,
-    "rows": str,
-}
+_SCAN_BYTES = 8 * 1024**2
+"""Stored bytes of row groups that one request of a scan asks for."""
+_KEPT_BYTES = 128 * 1024**2
+"""Decoded row groups that are kept for the next lookup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +40,6 @@ class _Group:
     first: str
     last: str
     region: Region
-
-
-def snapshot_id(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return the id of the set of (full name, version) `pairs`."""
-    return sha256(canonical_json(sorted([name, version] for name, version in pairs)))
 
 
 class Snapshot:
@@ -70,8 +55,10 @@ class Snapshot:
             snapshot_rows_key(record["rows"]),
             [group.region for group in self._groups],
             Region(*record["footer"]),
+            footer_bytes=footer_of(record),
         )
-        self._loaded: dict[int, list[Row]] = {}
+        self._kept: OrderedDict[int, pa.Table] = OrderedDict()
+        self._proven = False
         self.id: str = record["id"]
         self.count: int = record["count"]
         self.bytes: int = record["bytes"]
@@ -86,17 +73,20 @@ class Snapshot:
 
     def rows(self, kind: str | None = None) -> list[Row]:
         """Return the rows of one kind, or all, sorted by name."""
-        first, end = (f"{kind}/", f"{kind}0") if kind is not None else ("", "\U0010ffff")  # "0" follows "/"
+        if kind is None:
+            return [row for table in self.scan() for row in rows_of(table)]
+        first, end = f"{kind}/", f"{kind}0"  # "0" follows "/"
         wanted = [n for n, group in enumerate(self._groups) if group.last >= first and group.first < end]
-        return [row for row in self._load(wanted) if kind is None or row.kind == kind]
+        tables = (table for numbers in self._windows(wanted) for table in self._lookup(numbers))
+        return [row for table in tables for row in rows_of(table.filter(pc.equal(table["kind"], kind)))]
 
     def get(self, full_name: str) -> Row:
         """Return the row of `kind/name`; raises `ElementNotFound` if the snapshot does not hold it."""
         number = bisect_right(self._groups, full_name, key=lambda group: group.first) - 1
-        if number >= 0:
-            for row in self._load([number]):
-                if row.name == full_name:
-                    return row
+        for table in self._lookup([number] if number >= 0 else []):
+            position = pc.index(table["name"], full_name).as_py()
+            if position >= 0:
+                return check_authentic(rows_of(table, [position])[0])
         raise ElementNotFound(
             f"snapshot {self.id[:12]} holds no element {full_name!r}; list it to see what it holds"
         )
@@ -104,68 +94,127 @@ class Snapshot:
     def one(self, kind: str) -> Row:
         """Return the only row of a kind; raises `ElementNotFound` if there is none or more than one."""
         count = self._kinds.get(kind, 0)
-        if count != 1:
+        rows = self.rows(kind) if count == 1 else []
+        if len(rows) != 1:
             raise ElementNotFound(
                 f"snapshot {self.id[:12]} holds {count} elements of kind {kind!r} where exactly one is "
                 "needed; name the one to use or pin another set"
             )
-        return self.rows(kind)[0]
+        return rows[0]
+
+    def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield all rows, sorted by name, as tables of the named columns (default: all), in bounded memory.
+
+        Every row group is checked before it is yielded. Whether all of them make the snapshot's id shows at
+        the end only: `IntegrityError` is raised there if they do not.
+        """
+        digest = IdDigest()
+        for numbers in self._windows():
+            for table in self._read(numbers):
+                digest.update(table)
+                yield table if columns is None else table.select(columns)
+        self._prove(digest)
+
+    def packs(self) -> frozenset[str]:
+        """Return the digests of the packs that the snapshot's payloads lie in."""
+        found: set[str] = set()
+        for table in self.scan(["pack"]):
+            found.update(pc.unique(table["pack"]).to_pylist())
+        return frozenset(found)
 
     def read(self, what: Row | str) -> bytes:
         """Return the payload of a row or of `kind/name`, checked against its SHA-256."""
         return read_payload(self._backend, what if isinstance(what, Row) else self.get(what))
 
-    def stream(self, rows: Iterable[Row] | None = None) -> Iterator[tuple[Row, bytes]]:
-        """Yield rows (default: all) with their checked payloads in pack order, in bounded memory."""
-        yield from stream_payloads(self._backend, self.rows() if rows is None else rows)
+    def read_many(self, full_names: Iterable[str]) -> Iterator[tuple[Row, bytes]]:
+        """Yield the elements `kind/name` with their checked payloads in pack order, as `stream` does.
 
-    def _load(self, numbers: Sequence[int]) -> list[Row]:
-        with self._lock:
-            missing = [number for number in numbers if number not in self._loaded]
-            if missing:
-                rows = rows_of(self._table.read(missing))
-                bounds = [self._groups[number].last for number in missing]
-                starts = [0, *(bisect_right(rows, last, key=lambda row: row.name) for last in bounds)]
-                groups = [rows[start:end] for start, end in pairwise(starts)]
-                whole = starts[-1] == len(rows) and all(groups)
-                self._loaded.update(zip(missing, groups, strict=True))
-                if not whole or not self._makes_its_id():
-                    self._loaded.clear()
-                    raise IntegrityError(
-                        f"the rows of snapshot {self.id[:12]} are not the set that its id names; {RESTORE}"
+        Raises `ElementNotFound` before anything is yielded if the snapshot lacks one of them.
+        """
+        wanted: dict[int, set[str]] = {}
+        for name in full_names:
+            number = bisect_right(self._groups, name, key=lambda group: group.first) - 1
+            wanted.setdefault(max(number, 0), set()).add(name)
+        rows: list[Row] = []
+        for numbers in self._windows(sorted(wanted)):
+            for number, table in zip(numbers, self._lookup(numbers), strict=True):
+                names = pa.array(sorted(wanted[number]), pa.string())
+                found = rows_of(table.filter(pc.is_in(table["name"], names)))
+                missing = wanted[number].difference(row.name for row in found)
+                if missing:
+                    raise ElementNotFound(
+                        f"snapshot {self.id[:12]} holds no element {min(missing)!r}; list it to see what it "
+                        "holds"
                     )
-            return [row for number in numbers for row in self._loaded[number]]
+                rows += found
+        return self.stream(rows)
 
-    def _makes_its_id(self) -> bool:
-        """False if all rows are known and their digest is not the id; a part of them proves nothing."""
-        if len(self._loaded) < len(self._groups):
-            return True
-        rows = (row for group in self._loaded.values() for row in group)
-        return snapshot_id((row.name, row.version) for row in rows) == self.id
+    def stream(self, rows: Iterable[Row] | None = None) -> Iterator[tuple[Row, bytes]]:
+        """Yield rows (default: all) with their checked payloads in pack order.
 
+        Several ranges are read ahead at a time. Without `rows`, memory is bounded whatever the size of the
+        snapshot, and the whole set is proven to be the one that the id names before the first payload comes.
+        Raises `IntegrityError` at the first damaged payload. Closing the iterator ends all reading.
+        """
+        ordered = in_pack_order(self.scan) if rows is None else iter(_sorted_by_place(rows))
+        return stream_payloads(self._backend, ordered)
 
-def encode_snapshot(rows: Sequence[Row]) -> tuple[bytes, bytes]:
-    """Return the head record and the rows file of the snapshot of `rows`, one version per name."""
-    ordered = sorted(rows, key=lambda row: row.name)
-    data = encode_rows(ordered, {"snapshot": True}, group_size=GROUP_ROWS)
-    regions, footer = regions_of(data)
-    kinds: dict[str, int] = {}
-    for row in ordered:
-        kinds[row.kind] = kinds.get(row.kind, 0) + 1
-    groups = []
-    for number, region in enumerate(regions):
-        members = ordered[number * GROUP_ROWS : (number + 1) * GROUP_ROWS]
-        groups.append([members[0].name, members[-1].name, region.offset, region.length, region.digest])
-    record = {
-        "bytes": sum(row.length for row in ordered),
-        "count": len(ordered),
-        "footer": [footer.offset, footer.length, footer.digest],
-        "groups": groups,
-        "id": snapshot_id((row.name, row.version) for row in ordered),
-        "kinds": kinds,
-        "rows": sha256(data),
-    }
-    return seal(record), data
+    def _windows(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """Cut the row groups (default: all) into pieces that are each read at once."""
+        window: list[int] = []
+        size = 0
+        for number in range(len(self._groups)) if numbers is None else numbers:
+            length = self._groups[number].region.length
+            if window and size + length > _SCAN_BYTES:
+                yield window
+                window, size = [], 0
+            window.append(number)
+            size += length
+        if window:
+            yield window
+
+    def _read(self, numbers: Sequence[int]) -> list[pa.Table]:
+        """Read row groups; each must begin and end with the names that the head gives it."""
+        tables = self._table.read(numbers)
+        for number, table in zip(numbers, tables, strict=True):
+            group = self._groups[number]
+            if not len(table) or [table["name"][0].as_py(), table["name"][-1].as_py()] != [
+                group.first,
+                group.last,
+            ]:
+                raise self._other_set()
+        return tables
+
+    def _lookup(self, numbers: Sequence[int]) -> list[pa.Table]:
+        """Return row groups, kept from earlier lookups or read now."""
+        with self._lock:
+            found = {number: self._kept[number] for number in numbers if number in self._kept}
+        missing = [number for number in numbers if number not in found]
+        found.update(zip(missing, self._read(missing), strict=True))
+        if not self._proven and len(found) == len(self._groups):
+            digest = IdDigest()
+            for number in range(len(self._groups)):
+                digest.update(found[number])
+            self._prove(digest)
+        with self._lock:
+            self._kept.update((number, found[number]) for number in numbers)
+            for number in numbers:
+                self._kept.move_to_end(number)
+            size = sum(table.nbytes for table in self._kept.values())
+            while size > _KEPT_BYTES and len(self._kept) > 1:
+                size -= self._kept.popitem(last=False)[1].nbytes
+        return [found[number] for number in numbers]
+
+    def _prove(self, digest: IdDigest) -> None:
+        """Compare the id of all rows with the snapshot's; a part of the rows proves nothing."""
+        if digest.id() != self.id:
+            raise self._other_set()
+        self._proven = True
+
+    def _other_set(self) -> IntegrityError:
+        return IntegrityError(
+            f"the rows of snapshot {self.id[:12]} are not the set that its id names; {RESTORE}"
+        )
 
 
 def open_snapshot(backend: Backend, identity: str) -> Snapshot:
@@ -173,26 +222,5 @@ def open_snapshot(backend: Backend, identity: str) -> Snapshot:
     return Snapshot(backend, read_head(backend, identity))
 
 
-def read_head(backend: Backend, identity: str) -> dict[str, Any]:
-    """Read and check the head record of a snapshot."""
-    key = snapshot_key(identity)
-    try:
-        record = unseal(backend.read(key), key, _FIELDS)
-    except KeyMissing as error:
-        raise SnapshotNotFound(
-            f"no snapshot {identity[:12]} in {backend.url}; `cellar snapshot ls` shows those that exist"
-        ) from error
-    if record["id"] != identity:
-        raise IntegrityError(f"{key} holds snapshot {record['id'][:12]} instead; {RESTORE}")
-    regions = [record["footer"], *(group[2:] for group in record["groups"] if isinstance(group, list))]
-    names = [name for group in record["groups"] if isinstance(group, list) for name in group[:2]]
-    if (
-        not is_digest(record["rows"])
-        or len(regions) != len(record["groups"]) + 1
-        or len(names) != 2 * len(record["groups"])
-        or not all(isinstance(name, str) for name in names)
-        or not all([type(part) for part in region] == [int, int, str] for region in regions)
-        or not all(type(count) is int for count in record["kinds"].values())
-    ):
-        raise IntegrityError(f"{key} does not say where its rows are; {RESTORE}")
-    return record
+def _sorted_by_place(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row.pack, row.offset, row.name))

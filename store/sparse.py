@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -56,36 +57,58 @@ def regions_of(data: bytes) -> tuple[list[Region], Region]:
 
 
 class SparseTable:
-    """The row groups of one stored Parquet file, fetched on demand. Not shared between threads."""
+    """The row groups of one stored Parquet file, fetched on demand. Safe to share between threads."""
 
-    def __init__(self, backend: Backend, key: str, groups: Sequence[Region], footer: Region) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        key: str,
+        groups: Sequence[Region],
+        footer: Region,
+        *,
+        footer_bytes: bytes | None = None,
+    ) -> None:
+        """Describe the file under `key`; `footer_bytes` spares a request, and were checked by the caller."""
         self._backend = backend
         self._key = key
         self._groups = groups
         self._footer = footer
-        self._metadata: pq.FileMetaData | None = None
+        self._metadata = None if footer_bytes is None else self._parsed(footer_bytes)
 
-    def read(self, numbers: Sequence[int]) -> pa.Table:
-        """Return the rows of the groups `numbers` (ascending); neighbouring groups share a request.
+    def read(self, numbers: Sequence[int]) -> list[pa.Table]:
+        """Return the groups `numbers` (ascending), one table each; neighbouring groups share a request.
 
         Raises `IntegrityError` if the bytes are not those recorded, or are but are no table of a store.
         """
+        if not numbers:
+            return []
         runs = _neighbours([self._groups[number] for number in numbers])
-        chunks = [(run[0].offset, self._fetch(run[0].offset, run)) for run in runs]
+        chunks = [(run[0].offset, self._fetch(run)) for run in runs]
+        if self._metadata is None:
+            self._metadata = self._parsed(self._fetch([self._footer]))
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
-        if self._metadata is None:
-            footer = self._fetch(self._footer.offset, [self._footer])
         try:
-            if self._metadata is None:
-                self._metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+            sizes = [self._metadata.row_group(number).num_rows for number in numbers]
             table = read_groups(pq.ParquetFile(source, metadata=self._metadata, pre_buffer=False), numbers)
         except (*UNREADABLE, IndexError) as error:
-            raise IntegrityError(f"{self._key} is not a table of this store; {RESTORE}") from error
-        return check_table(table, self._key)
+            raise self._not_ours() from error
+        if sum(sizes) != len(table):
+            raise self._not_ours()
+        whole = check_table(table, self._key)
+        return [whole.slice(end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
-    def _fetch(self, offset: int, regions: Sequence[Region]) -> bytes:
-        length = sum(region.length for region in regions)
+    def _parsed(self, footer: bytes) -> pq.FileMetaData:
+        try:
+            return pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+        except UNREADABLE as error:
+            raise self._not_ours() from error
+
+    def _not_ours(self) -> IntegrityError:
+        return IntegrityError(f"{self._key} is not a table of this store; {RESTORE}")
+
+    def _fetch(self, regions: Sequence[Region]) -> bytes:
+        offset, length = regions[0].offset, sum(region.length for region in regions)
         try:
             data = self._backend.read(self._key, offset=offset, length=length)
         except KeyMissing as error:

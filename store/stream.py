@@ -1,0 +1,118 @@
+"""Reading many payloads in the order in which they lie, several ranges ahead, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from store.backend import Backend
+from store.fetch import checked_payload, read_range
+from store.prefetch import prefetched
+from store.rows import Row, rows_of
+
+_REQUEST_BYTES = 8 * 1024**2
+"""What one request asks for, unless one payload alone is larger."""
+_AHEAD_BYTES = 64 * 1024**2
+"""What is being read or waits to be used; it bounds the memory of a stream."""
+_THREADS = 8
+_GAP_BYTES = 64 * 1024
+"""Unwanted bytes between two payloads that are cheaper to read than to ask around."""
+_TABLE_BYTES = 64 * 1024**2
+"""Rows, as tables, that are sorted at once."""
+_BATCH_ROWS = 1024
+
+
+def stream_payloads(backend: Backend, rows: Iterable[Row]) -> Iterator[tuple[Row, bytes]]:
+    """Yield every row with its checked payload; `rows` are sorted by pack and offset.
+
+    Neighbouring payloads share a request. Raises `IntegrityError` at the first damaged payload.
+    """
+    runs = prefetched(
+        partial(_read_run, backend), _runs(rows), threads=_THREADS, weigh=_span, limit=_AHEAD_BYTES
+    )
+    try:
+        for run in runs:
+            yield from run
+    finally:
+        runs.close()
+
+
+def in_pack_order(scan: Callable[[], Iterator[pa.Table]]) -> Iterator[Row]:
+    """Yield the rows of a table that `scan` reads piece by piece, sorted by pack and offset.
+
+    The table is read once if it is small, and else once for every group of packs whose rows are small enough
+    to be sorted in memory. All of it is read before the first row is yielded.
+    """
+    sizes: dict[str, int] = {}
+    kept: list[pa.Table] = []
+    small = True
+    for table in scan():
+        small = small and sum(sizes.values()) + table.nbytes <= _TABLE_BYTES
+        kept = [*kept, table] if small else []
+        for entry in pc.value_counts(table["pack"]).to_pylist():
+            share = table.nbytes * entry["counts"] // len(table)
+            sizes[entry["values"]] = sizes.get(entry["values"], 0) + share
+    if small:
+        yield from _sorted_rows(kept)
+        return
+    for packs in _pack_groups(sizes):
+        chosen = pa.array(packs, pa.string())
+        yield from _sorted_rows([table.filter(pc.is_in(table["pack"], chosen)) for table in scan()])
+
+
+def _pack_groups(sizes: dict[str, int]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for pack in sorted(sizes):
+        if group and size + sizes[pack] > _TABLE_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(pack)
+        size += sizes[pack]
+    if group:
+        yield group
+
+
+def _sorted_rows(tables: list[pa.Table]) -> Iterator[Row]:
+    if not tables:
+        return
+    table = pa.concat_tables(tables)
+    order = pc.sort_indices(table, sort_keys=[("pack", "ascending"), ("offset", "ascending")])
+    for start in range(0, len(order), _BATCH_ROWS):
+        yield from rows_of(table, order.slice(start, _BATCH_ROWS).to_pylist())
+
+
+def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Join neighbouring rows into runs that are each worth one request."""
+    run: list[Row] = []
+    for row in rows:
+        if run and (
+            row.pack != run[0].pack
+            or row.offset - _end(run) > _GAP_BYTES
+            or row.offset + row.length - run[0].offset > _REQUEST_BYTES
+        ):
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def _end(run: list[Row]) -> int:
+    return run[-1].offset + run[-1].length
+
+
+def _span(run: list[Row]) -> int:
+    return _end(run) - run[0].offset
+
+
+def _read_run(backend: Backend, run: list[Row]) -> list[tuple[Row, bytes]]:
+    start = run[0].offset
+    data = memoryview(read_range(backend, run[0], start, _span(run)))
+    return [
+        (row, checked_payload(row, bytes(data[row.offset - start : row.offset - start + row.length])))
+        for row in run
+    ]
