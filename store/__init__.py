@@ -13,6 +13,7 @@ from store.catalog import Catalog
 from store.element import KINDS, Element, Ref, fingerprint
 from store.errors import CellarError
 from store.format import canonical_json
+from store.holds import Hold, HoldInfo
 from store.log import Commit
 from store.positions import Position
 from store.report import Finding, VerifyReport
@@ -29,6 +30,8 @@ __all__ = [
     "Commit",
     "Element",
     "Finding",
+    "Hold",
+    "HoldInfo",
     "Position",
     "Receipt",
     "Ref",

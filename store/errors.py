@@ -84,6 +84,10 @@ class SnapshotNotFound(NotFoundError):
     """No snapshot, tag or head answers to that name."""
 
 
+class HoldNotFound(NotFoundError):
+    """No hold answers to that name."""
+
+
 class KeyMissing(NotFoundError):
     """The backend holds no object under that key."""
 
@@ -148,6 +152,14 @@ class TagExists(ConflictError):
 
 class HeadMoved(ConflictError):
     """A head no longer points where the caller expected."""
+
+
+class HoldExists(ConflictError):
+    """A hold of that name keeps another snapshot."""
+
+
+class CollectorBusy(ConflictError):
+    """Another garbage collection is, or may still be, at work on the store."""
 
 
 class CommitStateUnknown(ConflictError):

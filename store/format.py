@@ -28,6 +28,7 @@ REMOVAL_PREFIX = "gc/"
 TAG_PREFIX = "refs/tags/"
 HEAD_PREFIX = "refs/heads/"
 SIGNATURE_PREFIX = "signatures/"
+HOLD_PREFIX = "pins/"
 
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -187,6 +188,11 @@ def signatures_prefix(snapshot: str) -> str:
 def signature_key(snapshot: str, key_id: str) -> str:
     """Key of the signature that the key of that id made on a snapshot."""
     return f"{signatures_prefix(snapshot)}{key_id}.json"
+
+
+def hold_key(name: str) -> str:
+    """Key of the hold with which a run keeps a snapshot alive."""
+    return f"{HOLD_PREFIX}{name}.json"
 
 
 def lease_key(build: str) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from store import conditional
 from store.backend import Backend
+from store.catalog import Catalog
 from store.errors import (
     HeadMoved,
     InputError,
@@ -26,6 +29,8 @@ from store.format import (
     seal,
     unseal,
 )
+from store.log import Log
+from store.naming import check_named, take_back
 from store.positions import Position, history_after, positions_of
 from store.snapshot import open_snapshot
 
@@ -33,19 +38,25 @@ _SHORTEST_PREFIX = 8
 _HEX = frozenset("0123456789abcdef")
 
 
-def make_tag(backend: Backend, name: str, snapshot: str) -> None:
+def make_tag(backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: str) -> None:
     """Create a tag; the same tag on the same snapshot is a no-op, on another raises `TagExists`."""
     key = TAG_PREFIX + check_label(name, "tag")
     open_snapshot(backend, snapshot)
-    if not conditional.create(backend, key, _encode(name, snapshot)):
-        holds = read_ref(backend, key)
-        if holds != snapshot:
-            raise TagExists(
-                f"tag {name} already names snapshot {str(holds)[:12]} and never moves; choose another name"
-            )
+    take_back(log, catalog, snapshot, by=f"tag {name}")
+    body = _encode(name, snapshot)
+    if conditional.create(backend, key, body):
+        check_named(catalog, snapshot, undo=lambda: _remove(backend, key, body))
+        return
+    holds = read_ref(backend, key)
+    if holds != snapshot:
+        raise TagExists(
+            f"tag {name} already names snapshot {str(holds)[:12]} and never moves; choose another name"
+        )
 
 
-def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None) -> None:
+def move_head(
+    backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: str, *, expect: str | None
+) -> None:
     """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
 
     Where it pointed before stays in its record. A head that names `snapshot` already is left as it is, so
@@ -54,8 +65,11 @@ def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None)
     """
     key = HEAD_PREFIX + check_label(name, "head")
     open_snapshot(backend, snapshot)
+    take_back(log, catalog, snapshot, by=f"head {name}")
     if expect is None:
-        moved = conditional.create(backend, key, _encode(name, snapshot, history=[]))
+        body = _encode(name, snapshot, history=[])
+        moved = conditional.create(backend, key, body)
+        undo = partial(_remove, backend, key, body)
     else:
         try:
             before, token = backend.read_with_token(key)
@@ -69,10 +83,12 @@ def move_head(backend: Backend, name: str, snapshot: str, *, expect: str | None)
             moved = positions[-1].snapshot == expect and conditional.replace(
                 backend, key, body, before=before, token=token
             )
-    if not moved:
-        now = read_ref(backend, key)
-        if now == snapshot:
-            return
+            undo = partial(_restore, backend, key, body, before)
+    if moved:
+        check_named(catalog, snapshot, undo=undo)
+        return
+    now = read_ref(backend, key)
+    if now != snapshot:
         raise HeadMoved(
             f"head {name} points to {now[:12] if now else 'nothing'}, not to "
             f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
@@ -142,6 +158,21 @@ def _meanings(backend: Backend, spec: str) -> Iterator[tuple[str, str]]:
             identity = item.key.removeprefix(SNAPSHOT_PREFIX).removesuffix(".json")
             if is_digest(identity):
                 yield identity, identity
+
+
+def _remove(backend: Backend, key: str, body: bytes) -> None:
+    """Remove a name that this process made, unless it was changed since."""
+    with suppress(KeyMissing):
+        if backend.read(key) == body:
+            backend.delete(key)
+
+
+def _restore(backend: Backend, key: str, body: bytes, before: bytes) -> None:
+    """Put back what a head said before this process moved it, unless it was moved on since."""
+    with suppress(KeyMissing):
+        found, token = backend.read_with_token(key)
+        if found == body:
+            conditional.replace(backend, key, before, before=body, token=token)
 
 
 def _decode(data: bytes, key: str) -> str:

@@ -28,6 +28,7 @@ from store.format import (
     sha256,
     unseal,
 )
+from store.holds import HOLD_SECONDS, Hold, HoldInfo, list_holds, release_hold
 from store.log import Commit, Log
 from store.pack import TARGET_BYTES
 from store.pin import pin
@@ -151,7 +152,7 @@ class Store:
 
     def tag(self, name: str, snapshot_id: str) -> None:
         """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""
-        make_tag(self._backend, name, snapshot_id)
+        make_tag(self._backend, self._log, self._catalog, name, snapshot_id)
 
     def tags(self) -> dict[str, str]:
         """Return all tags with their snapshot ids."""
@@ -167,7 +168,7 @@ class Store:
 
     def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
         """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""
-        move_head(self._backend, name, snapshot_id, expect=expect)
+        move_head(self._backend, self._log, self._catalog, name, snapshot_id, expect=expect)
 
     def head_log(self, name: str) -> tuple[Position, ...]:
         """Return where a head pointed, oldest first, now last; raises `SnapshotNotFound` without such a head.
@@ -175,6 +176,22 @@ class Store:
         A head remembers its last 100 positions.
         """
         return read_positions(self._backend, name)
+
+    def hold(self, name: str, snapshot_id: str, *, owner: str = "", seconds: int = HOLD_SECONDS) -> Hold:
+        """Keep a snapshot alive under a name, usually that of a run, while the context lasts.
+
+        It counts for `seconds` from its last write, so call `renew` now and then in longer work. Entering
+        raises `HoldExists` if the name keeps another snapshot, `SnapshotNotFound` if there is none.
+        """
+        return Hold(self._backend, self._log, self._catalog, name, snapshot_id, owner=owner, seconds=seconds)
+
+    def holds(self) -> list[HoldInfo]:
+        """Return all holds by name, those that no longer count too."""
+        return list(list_holds(self._backend))
+
+    def release_hold(self, name: str) -> None:
+        """Remove a hold, whoever made it; raises `HoldNotFound` if there is none of that name."""
+        release_hold(self._backend, name)
 
     def log(self) -> Iterator[Commit]:
         """Yield all commits, oldest first."""

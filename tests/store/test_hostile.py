@@ -20,7 +20,7 @@ from store.backend import open_backend
 from store.element import SAFETENSORS, describe_tensors
 from store.errors import ConfigurationError, HeadMoved, IntegrityError, InvalidPayload, InvalidURL
 from store.format import INDEX_PREFIX, seal, sha256, unseal
-from store.refs import move_head, read_ref
+from store.refs import read_ref
 from store.rows import SCHEMA, decode_table, encode_rows, encode_table, rows_of
 from store.sparse import SparseTable, regions_of
 from tests.store.samples import codec, memory
@@ -284,7 +284,7 @@ def test_a_ref_that_names_no_snapshot_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IntegrityError, match=key):
             read_ref(store.backend, key)
         with pytest.raises(IntegrityError, match=key):
-            move_head(store.backend, f"h{number}", snapshot, expect=snapshot)
+            store.move_head(f"h{number}", snapshot, expect=snapshot)
 
 
 @pytest.mark.parametrize("self_consistent", [False, True])
