@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -85,8 +85,11 @@ class CorpusParams(BaseModel):
     @field_validator("pattern")
     @classmethod
     def _pattern_stays_below_the_folder(cls, value: str) -> str:
-        if not value.strip() or value.startswith("/") or ".." in value.split("/"):
+        parts = PurePosixPath(value).parts
+        if not value.strip() or not parts or value.startswith("/") or ".." in parts:
             raise ValueError(f"pattern {value!r} is no glob below the folder; write e.g. **/*.txt")
+        if any("**" in part and part != "**" for part in parts):  # what it means depends on Python's version
+            raise ValueError(f"pattern {value!r} has ** beside other characters; write e.g. **/*.txt")
         return value
 
     @model_validator(mode="after")

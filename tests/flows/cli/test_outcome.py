@@ -48,6 +48,7 @@ def process(workplace: Path, *arguments: str, **options: object) -> subprocess.P
         (["ask", "words", "--context", "-1"], 2, "Must be >= 0; see `cellar ask --help`"),
         (["init", "--store", "ftp://x"], 3, "is not a store URL"),
         (["corpus", "build", "--folder", "absent"], 2, "absent does not exist"),
+        (["corpus", "build", "--folder", ".", "--set", "corpus.pattern=**x"], 2, "write e.g. **/*.txt"),
         (["corpus", "build", "--folder", "a", "--text", "b"], 2, "give one source, not --folder and --text"),
         (["corpus", "build", "--set", "corpus.shard=2"], 2, "did you mean corpus.shards?"),
         (["corpus", "build", "--set", "corpus.shards=3"], 2, "should be a multiple of 2"),
