@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from flows.errors import PinError
+from flows.errors import PinError, SettingsError
+from flows.settings import make_folder
 from store import Ref
 
+PINS = "CELLAR_PINS"
 Stage = Literal["corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core", "evaluation"]
 
 # Which command writes the pin of a stage: named when the pin is missing.
@@ -63,9 +65,12 @@ class Pin(BaseModel):
 
 
 def write_pin(folder: Path, pin: Pin) -> Path:
-    """Write `<folder>/<stage>.json` and return its path; the same pin gives the same bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{pin.stage}.json"
+    """Write `<folder>/<stage>.json` and return its path; the same pin gives the same bytes.
+
+    Raises:
+        SettingsError: no folder can be made there.
+    """
+    path = make_folder(folder, PINS) / f"{pin.stage}.json"
     path.write_text(
         json.dumps(pin.model_dump(mode="json"), indent=1, sort_keys=True) + "\n", encoding="utf-8"
     )
@@ -77,8 +82,11 @@ def read_pin(folder: Path, stage: Stage) -> Pin:
 
     Raises:
         PinError: there is none yet (the message names the command that writes it), or it is damaged.
+        SettingsError: the folder is a file.
     """
     path = folder / f"{stage}.json"
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{PINS} is {str(folder)!r}, which is a file; name a folder")
     try:
         pin = Pin.model_validate_json(path.read_bytes())
     except FileNotFoundError:

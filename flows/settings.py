@@ -1,5 +1,6 @@
 """Settings: where and on what a run happens, from `CELLAR_*` variables. They never enter a fingerprint."""
 
+import errno
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,3 +63,22 @@ def load_settings(**options: Any) -> Settings:
         raise SettingsError(
             f"{place} is {str(first['input'])[:60]!r}: {what[:1].lower()}{what[1:]}"
         ) from error
+
+
+def make_folder(folder: Path, setting: str) -> Path:
+    """Make the folder that a setting or option names, with its parents, and return it.
+
+    Raises:
+        SettingsError: there is a file, or no folder can be made there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        taken = isinstance(error, FileExistsError | NotADirectoryError)
+        why = "a file is in the way" if taken else error.strerror
+        raise SettingsError(
+            f"{setting} is {str(folder)!r}, where no folder can be made ({why}); choose another place"
+        ) from error
+    return folder

@@ -28,8 +28,10 @@ def demo(
     """
     began = time.monotonic()
     from flows.params import load_params
+    from flows.settings import make_folder
 
     chosen = load_params(params, set_ or ())
+    make_folder(out, "--out")
     settings = _settings(session, out)
     with orchestration(session, settings, announcer=_announce(session)):
         from flows.demo import demo as flow

@@ -26,6 +26,7 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     from flows.params import load_params
     from flows.pins import Stage, read_pin, write_pin
     from flows.report import write_report
+    from flows.settings import make_folder
     from flows.summary import run_record, summarise, write_metrics, write_summary
     from store import Store
 
@@ -34,6 +35,7 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     folder = session.settings.pins
     before: tuple[Stage, ...] = ("corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core")
     pins = {stage: read_pin(folder, stage) for stage in before}
+    make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         pin = evaluate_attachment(chosen, settings, pins["corpus"], pins["snapshot"], pins["core"])
     write_pin(folder, pin)

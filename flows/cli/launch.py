@@ -34,11 +34,14 @@ Set = Annotated[
 def orchestration(
     session: Session, settings: "Settings", announcer: "Announcer | None" = None
 ) -> Iterator["Settings"]:
-    """Everything a flow of this process needs: a store that exists, a Prefect API, somebody who watches."""
+    """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches."""
     from flows.server import prefect_api
+    from flows.settings import make_folder
     from flows.watch import watching
     from store import Store
 
+    make_folder(settings.work_dir, "CELLAR_WORK_DIR")
+    make_folder(settings.pins, "CELLAR_PINS")
     Store.open_or_create(settings.store)
     watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
     with watcher, prefect_api(settings.work_dir / "prefect"):

@@ -81,6 +81,24 @@ def test_a_stage_without_the_one_before_names_its_command(here: Here, copy: Work
     assert_ends(here("memory", "build"), 2, "codec.json is missing: run `cellar codec train` first")
 
 
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("setting", ["CELLAR_WORK_DIR", "CELLAR_PINS"])
+def test_a_file_where_a_folder_belongs_is_named(here: Here, setting: str) -> None:
+    Path("taken").write_text("")
+
+    end = here("codec", "train", **{setting: "taken"})
+
+    assert_ends(end, 3, f"{setting} is 'taken'")
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("command", [["eval", "run"], ["demo"]])
+def test_a_file_where_results_belong_is_named(here: Here, command: list[str]) -> None:
+    Path("taken").write_text("")
+
+    assert_ends(here(*command, "--out", "taken"), 3, "--out is 'taken'")
+
+
 def test_a_store_of_another_format_is_refused(here: Here, copy: Workplace) -> None:
     file = copy.path / "format.json"
     file.write_bytes(seal({**unseal(file.read_bytes(), "format.json"), "format": 2}))

@@ -1,9 +1,11 @@
 """Settings come from CELLAR_* variables; options win; a bad value names its origin."""
 
+from pathlib import Path
+
 import pytest
 
 from flows.errors import SettingsError
-from flows.settings import load_settings
+from flows.settings import load_settings, make_folder
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +38,14 @@ def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, val
 def test_a_bad_option_is_named() -> None:
     with pytest.raises(SettingsError, match="--workers is '0'"):
         load_settings(workers=0)
+
+
+@pytest.mark.parametrize("below", ["", "below", "far/below"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(SettingsError, match=r"CELLAR_WORK_DIR is .*file.*a file is in the way") as refused:
+        make_folder(tmp_path / "file" / below, "CELLAR_WORK_DIR")
+
+    assert refused.value.exit_code == 3
+    assert make_folder(tmp_path / "far" / "below", "CELLAR_WORK_DIR").is_dir()
