@@ -9,7 +9,7 @@ from flows import watch
 from flows.engine import bind, flow, on_device
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import device_of, open_store
+from flows.place import open_store, prepare_device
 from flows.runner import task_runner
 from flows.settings import Settings
 from store import Ref, Store, fingerprint
@@ -35,7 +35,7 @@ def _build_shard(
 ) -> dict[str, Any]:
     from tasks.memory.step import build_shard
 
-    device = device_of(settings)
+    device = prepare_device(settings)
     store = open_store(settings)
     with watch.progress(shard.partition("@")[0], "documents") as progress:
         result = build_shard(
@@ -89,7 +89,7 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
     support = [str(codec.one("codec")), str(tokenizer.one("tokenizer"))]
     build = build_name(params.memory, corpus, support[1], support[0])
     shards = [str(ref) for ref in corpus.references("corpus") if is_worker_shard(ref)]
-    task = on_device(_shard_task, settings.device)
+    task = on_device(_shard_task, settings)
     try:
         futures = [
             task.submit(settings, params.memory, build, shard, support[1], support[0]) for shard in shards

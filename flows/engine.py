@@ -16,6 +16,8 @@ from prefect import Flow, Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
+from flows.place import device_of
+from flows.settings import Settings
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
 P = ParamSpec("P")
@@ -68,9 +70,13 @@ def bind(
     )
 
 
-def on_device(task: Task[P, R], device: str) -> Task[P, R]:
-    """The task under the concurrency limit `gpu` where it computes on one; on a CPU as it is."""
-    return task.with_options(tags={*task.tags, "gpu"}) if device.startswith("cuda") else task
+def on_device(task: Task[P, R], settings: Settings) -> Task[P, R]:
+    """The task under the concurrency limit `gpu` where it computes on one; on a CPU as it is.
+
+    Raises:
+        SettingsError: a GPU was asked for by name and there is none.
+    """
+    return task if device_of(settings) == "cpu" else task.with_options(tags={*task.tags, "gpu"})
 
 
 def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:

@@ -6,7 +6,7 @@ from flows import watch
 from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import device_of, open_store
+from flows.place import open_store, prepare_device
 from flows.settings import Settings
 from store import Ref
 from tasks.evaluation.params import EvaluationParams
@@ -19,7 +19,7 @@ def _evaluate(
 ) -> dict[str, Any]:
     from tasks.evaluation.step import evaluate_attachment as evaluate
 
-    device_of(settings)
+    prepare_device(settings)
     store = open_store(settings)
     with watch.progress("evaluate attachments", "task-conditions") as progress:
         result = evaluate(

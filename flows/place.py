@@ -19,16 +19,25 @@ def _run_record(settings: Settings) -> dict[str, Any]:
     return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where}
 
 
+def prepare_device(settings: Settings) -> str:
+    """Give computations the threads of the settings, and return the device of `device_of`."""
+    if settings.threads:
+        import torch
+
+        torch.set_num_threads(settings.threads)
+    return device_of(settings)
+
+
 def device_of(settings: Settings) -> str:
     """The device to compute on; `auto` is a GPU where there is one.
 
     Raises:
         SettingsError: a GPU was asked for by name and there is none.
     """
+    if settings.device == "cpu":
+        return "cpu"  # a process that only hands out work needs no torch to know it
     import torch
 
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
     available = torch.cuda.is_available()
     if settings.device == "auto":
         return "cuda" if available else "cpu"

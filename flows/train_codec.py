@@ -4,7 +4,7 @@ from flows import watch
 from flows.engine import bind, flow, on_device
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import device_of, open_store
+from flows.place import open_store, prepare_device
 from flows.settings import Settings
 from store import Ref
 from tasks.codec.params import CodecParams
@@ -13,7 +13,7 @@ from tasks.codec.params import CodecParams
 def _train(settings: Settings, params: CodecParams, corpus: list[str], tokenizer: str) -> str:
     from tasks.codec.step import train_codec as train
 
-    device = device_of(settings)
+    device = prepare_device(settings)
     with watch.progress("train codec", "updates") as progress:
         ref = train(
             open_store(settings),
@@ -33,7 +33,7 @@ _task = bind(_train, name="train codec")
 
 def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin) -> Pin:
     """Train the codec, or find the one that the store already holds for these inputs."""
-    task = on_device(_task, settings.device)
+    task = on_device(_task, settings)
     ref = task(settings, params.codec, list(corpus.refs), str(tokenizer.one("tokenizer")))
     return Pin(stage="codec", refs=(ref,))
 

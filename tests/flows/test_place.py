@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from flows.engine import bind, on_device
 from flows.errors import SettingsError
 from flows.place import device_of
 from flows.settings import load_settings
@@ -19,3 +20,24 @@ def test_a_device_that_is_not_here_is_refused(device: str, monkeypatch: pytest.M
     with pytest.raises(SettingsError, match=f"CELLAR_DEVICE is '{device}'") as refused:
         device_of(load_settings(device=device))
     assert refused.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("device", "present", "tags"),
+    [
+        ("cpu", True, {"codec"}),
+        ("auto", False, {"codec"}),
+        ("auto", True, {"codec", "gpu"}),
+        ("cuda:1", True, {"codec", "gpu"}),
+        ("mps", True, {"codec", "gpu"}),
+    ],
+)
+def test_a_task_is_under_the_gpu_limit_exactly_where_it_computes_on_one(
+    device: str, present: bool, tags: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: present)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: present)
+
+    task = on_device(bind(lambda: None, name="train", tags=("codec",)), load_settings(device=device))
+
+    assert task.tags == tags
