@@ -13,6 +13,7 @@ from flows.ingest_corpus import ingest_corpus
 from flows.params import Params
 from flows.pin_snapshot import pin_snapshot
 from flows.pins import Pin, Stage, write_pin
+from flows.place import open_store
 from flows.settings import Settings
 from flows.train_codec import train_codec
 from flows.train_core import train_core
@@ -53,6 +54,7 @@ def _flow(params: Params, settings: Settings) -> dict[str, object]:
         corpus, tokenizer = (chain.keep(pin) for pin in ingest_corpus(params, settings))
     codec = chain.run("codec", lambda: train_codec(params, settings, corpus, tokenizer))
     memory = chain.run("memory", lambda: build_on_runner(params, settings, corpus, tokenizer, codec))
+    _check_core_can_be_trained(settings, memory)
     indexes = chain.run("indexes", lambda: build_indexes(params, settings, memory, codec))
     snapshot = chain.run("snapshot", lambda: pin_snapshot(params, settings, memory, indexes))
     core = chain.run("core", lambda: train_core(params, settings, corpus, memory))
@@ -61,6 +63,14 @@ def _flow(params: Params, settings: Settings) -> dict[str, object]:
         "pins": {stage: pin.model_dump(mode="json") for stage, pin in chain.pins.items()},
         "seconds": chain.seconds,
     }
+
+
+def _check_core_can_be_trained(settings: Settings, memory: Pin) -> None:
+    """Say before indexes are built that the memories are too few for the core, which comes after them."""
+    from tasks.assembly import check_train_split
+
+    assert memory.snapshot is not None, "the memory stage pins a snapshot"
+    check_train_split(open_store(settings).snapshot(memory.snapshot))
 
 
 demo = flow(_flow, name="demo")

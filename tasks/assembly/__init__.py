@@ -9,6 +9,7 @@ from tasks.assembly.params import AssemblyParams, CoreArchitecture, EvidenceMix
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.residual import Field, energy, external_residual, gather_field, substep
 from tasks.assembly.step import (
+    check_train_split,
     language_documents,
     open_core,
     open_tables,
@@ -40,6 +41,7 @@ __all__ = [
     "agreement_weight",
     "aligned",
     "chance_agreement",
+    "check_train_split",
     "core_accounts",
     "energy",
     "external_residual",

@@ -31,6 +31,8 @@ from tasks.memory import decode_cells
 from tasks.progress import Progress, silent
 
 RECIPE = "assembly.train_core/1"
+LEAST_ELEMENTS = 2
+"""Train-split memories that training needs: a right one and a wrong one."""
 
 
 def train_core(
@@ -55,6 +57,7 @@ def train_core(
     """
     codec_row, tokenizer_row = snapshot.one("codec"), snapshot.one("tokenizer")
     shards = sorted(corpus, key=lambda ref: ref.name)
+    check_train_split(snapshot)
     chosen = select_elements(snapshot, params.max_elements)
     inputs = [codec_row.version, tokenizer_row.version]
     inputs += [ref.version for ref in shards] + [
@@ -70,13 +73,10 @@ def train_core(
     texts = worker_documents(store, shards, tokenizer, rows_chosen)
     core = new_core(params, codec, language)
     tables = {
-        split: open_tables(snapshot, codec, rows, texts) for split, rows in chosen.items() if len(rows) > 1
+        split: open_tables(snapshot, codec, rows, texts)
+        for split, rows in chosen.items()
+        if len(rows) >= LEAST_ELEMENTS
     }
-    if "train" not in tables:
-        raise TooLittleText(
-            f"snapshot {snapshot.id[:12]} holds {len(chosen['train'])} train-split memories, training a core "
-            "needs 2; build more memories and pin them"
-        )
     rows = {split: AttachmentRows(*pair, core.identity, params) for split, pair in tables.items()}
     data = TrainingData(language, rows["train"], rows.get("validation"))
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
@@ -112,6 +112,16 @@ def train_core(
 def open_core(store: Store, ref: Ref) -> ResidualCore:
     """The frozen core behind a reference."""
     return load_core(store.read(ref))
+
+
+def check_train_split(snapshot: Snapshot) -> None:
+    """Raise `TooLittleText` unless a snapshot holds the train-split memories that training a core needs."""
+    found = sum(element_split(row.name) == "train" for row in snapshot.rows("memory"))
+    if found < LEAST_ELEMENTS:
+        raise TooLittleText(
+            f"snapshot {snapshot.id[:12]} holds {found} train-split memories, training a core needs "
+            f"{LEAST_ELEMENTS}; give a larger corpus, or lower the thresholds of publication"
+        )
 
 
 def select_elements(snapshot: Snapshot, most: int) -> dict[Split, list[Row]]:

@@ -227,6 +227,21 @@ def test_memories_that_all_miss_the_thresholds_end_with_the_best_figures(
     assert_ends(end, 8, "reached the thresholds of publication, the best with a token recall of 0.")
 
 
+@pytest.mark.slow
+def test_memories_that_are_too_few_for_the_core_end_the_chain_before_the_indexes(
+    copy: Workplace, with_server: dict[str, str]
+) -> None:
+    best = min(row.facts["loss"] for row in copy.store.catalog().rows("memory"))
+    before = copy.commits
+
+    end = copy.cellar("demo", "--set", f"memory.loss={best}", "--quiet", **with_server)
+
+    assert_ends(end, 2, "train-split memories, training a core needs 2")
+    made = copy.commits[len(before) :]
+    assert [commit.action for commit in made] == ["publish", "pin"]
+    assert copy.store.snapshot(made[1].snapshot).kinds == {"codec": 1, "memory": 1, "tokenizer": 1}
+
+
 def flip_a_bit(workplace: Workplace, row: Row) -> None:
     """Damage the payload of an element where it lies."""
     pack = workplace.path / pack_key(row.pack)

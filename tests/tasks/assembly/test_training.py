@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from store import Element, Store
 from tasks.assembly import (
     AssemblyParams,
     AttachmentRows,
@@ -17,12 +18,13 @@ from tasks.assembly import (
     ResidualCore,
     TokenTable,
     TrainingData,
+    check_train_split,
     new_core,
     target_nll,
     train,
 )
 from tasks.codec import Checkpoints, Codec, CodecArchitecture, blocks, freeze
-from tasks.corpus import EOS, TokenizerParams, train_bpe
+from tasks.corpus import EOS, TokenizerParams, element_split, train_bpe
 from tasks.errors import TooLittleText
 
 PARAMS = AssemblyParams(
@@ -166,3 +168,22 @@ def test_too_little_to_train_on_is_said(codec: Codec, documents: list[np.ndarray
         LanguageStream([documents[0][:8]], end=EOS, params=PARAMS)
     with pytest.raises(TooLittleText, match="build more memories"):
         AttachmentRows(*tables(codec, documents[:1]), codec.identity, PARAMS)
+
+
+@pytest.mark.parametrize(("train", "enough"), [(0, False), (1, False), (2, True)])
+def test_memories_of_the_other_splits_do_not_count_for_training(
+    tmp_path: Path, train: int, enough: bool
+) -> None:
+    names = [f"m{number}" for number in range(40)]
+    splits = {name: element_split(f"memory/{name}") for name in names}
+    chosen = [name for name in names if splits[name] == "train"][:train]
+    chosen += [name for name in names if splits[name] != "train"]
+    store = Store.create(str(tmp_path))
+    elements = [Element("memory", name, b"", media="application/octet-stream") for name in chosen]
+    snapshot = store.pin(store.publish(elements, message="m"), message="m")
+
+    if enough:
+        check_train_split(snapshot)
+    else:
+        with pytest.raises(TooLittleText, match=f"holds {train} train-split memories"):
+            check_train_split(snapshot)
