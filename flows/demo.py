@@ -15,6 +15,7 @@ from flows.pin_snapshot import pin_snapshot
 from flows.pins import Pin, Stage, write_pin
 from flows.place import open_store
 from flows.settings import Settings
+from flows.timing import work_seconds
 from flows.train_codec import train_codec
 from flows.train_core import train_core
 
@@ -24,8 +25,10 @@ class Chain:
 
     def __init__(self, settings: Settings) -> None:
         self.pins: dict[Stage, Pin] = {}
-        self.seconds: dict[str, float] = {}
-        self._folder = settings.pins
+        self.seconds: dict[str, float | None] = {}
+        self.found: list[str] = []
+        self._settings = settings
+        self._store = open_store(settings)
 
     def run(self, stage: Stage, work: Callable[[], Pin]) -> Pin:
         """Run one stage and keep what it published."""
@@ -34,21 +37,30 @@ class Chain:
 
     def keep(self, pin: Pin) -> Pin:
         """Write a pin for the commands that run single stages."""
-        write_pin(self._folder, pin)
+        write_pin(self._settings.pins, pin)
         self.pins[pin.stage] = pin
         return pin
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Time a part of the chain and tell whoever watches."""
-        began = time.monotonic()
+        """Time a part of the chain and tell whoever watches; what commits nothing found its work done."""
+        began, tip, stages = time.monotonic(), self._store.tip().sequence, set(self.pins)
         yield
-        self.seconds[name] = time.monotonic() - began
-        watch.announce(name, self.seconds[name])
+        spent = time.monotonic() - began
+        found = self._store.tip().sequence == tip
+        if found:
+            self.found.append(name)
+        pins = [pin for stage, pin in self.pins.items() if stage not in stages]
+        self.seconds[name] = work_seconds(self._settings.work_dir, name, pins, spent, found=found)
+        watch.announce(name, spent)
 
 
 def _flow(params: Params, settings: Settings) -> dict[str, object]:
-    """Run every stage; finished ones are recognised in the store. Returns pins and seconds by stage."""
+    """Run every stage; finished ones are recognised in the store.
+
+    Returns the pins, the seconds that the work of each stage took (when it was done), and the stages that
+    were found.
+    """
     chain = Chain(settings)
     with chain.timed("corpus"):
         corpus, tokenizer = (chain.keep(pin) for pin in ingest_corpus(params, settings))
@@ -62,6 +74,7 @@ def _flow(params: Params, settings: Settings) -> dict[str, object]:
     return {
         "pins": {stage: pin.model_dump(mode="json") for stage, pin in chain.pins.items()},
         "seconds": chain.seconds,
+        "found": chain.found,
     }
 
 

@@ -3,7 +3,7 @@
 import json
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,22 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
 
 
 def run_record(
-    params: Params, settings: Settings, stages: Mapping[str, float], wall_s: float
+    params: Params,
+    settings: Settings,
+    stages: Mapping[str, float | None],
+    wall_s: float,
+    *,
+    found: Sequence[str],
 ) -> dict[str, Any]:
-    """How long it took and with which parameters and settings; `peak_rss_mb` is of this process, in MiB."""
+    """How long it took and with which parameters and settings; `peak_rss_mb` is of this process, in MiB.
+
+    `stages` are the seconds of the work, whichever run did it, None where nobody knows; `found` names the
+    stages whose work this run found done. `wall_s` is of this run alone.
+    """
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "stages": {name: round(seconds, 3) for name, seconds in stages.items()},
+        "stages": {name: round(seconds, 3) for name, seconds in stages.items() if seconds is not None},
+        "found": list(found),
         "wall_s": round(wall_s, 3),
         "peak_rss_mb": round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1),
         "params": params.model_dump(mode="json"),

@@ -193,6 +193,11 @@ class Store:
         """Remove a hold, whoever made it; raises `HoldNotFound` if there is none of that name."""
         release_hold(self._backend, name)
 
+    def tip(self) -> Commit:
+        """Return the newest commit; in an empty store its creation, number 0."""
+        self._log.refresh()
+        return self._log.tip
+
     def log(self) -> Iterator[Commit]:
         """Yield all commits, oldest first."""
         self._log.refresh()

@@ -44,7 +44,8 @@ def demo(
 
     pins: dict[Any, Pin] = {stage: Pin.model_validate(pin) for stage, pin in result["pins"].items()}
     summary = summarise(Store.open(settings.store), pins)
-    summary |= run_record(chosen, settings, result["seconds"], time.monotonic() - began)
+    wall_s = time.monotonic() - began
+    summary |= run_record(chosen, settings, result["seconds"], wall_s, found=result["found"])
     written = [write_summary(summary, out), write_report(summary, out)]
     session.emit(summary, [*headlines(summary), *(f"wrote {path}" for path in written)])
 
@@ -66,7 +67,9 @@ def headlines(summary: dict[str, Any]) -> list[str]:
         ("", f"document-specific share {gain['document_specific_share']:.3f} [{low:.3f}, {high:.3f}]"),
     ]
     total = f"{summary['wall_s']:.0f} s in all, peak memory {summary['peak_rss_mb']:,.0f} MiB"
-    return [f"snapshot {summary['snapshot']}", *columns(rows), total]
+    found: list[str] = summary.get("found") or []
+    times = f"found in the store: {', '.join(found)}; their times are those of the runs that did the work"
+    return [f"snapshot {summary['snapshot']}", *columns(rows), total, *([times] if found else [])]
 
 
 def _named(figures: dict[str, float], *names: str) -> str:

@@ -28,7 +28,7 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     from flows.report import write_report
     from flows.settings import make_folder
     from flows.summary import run_record, summarise, write_metrics, write_summary
-    from store import Store
+    from flows.timing import work_seconds
 
     began = time.monotonic()
     chosen = load_params(params, set_ or ())
@@ -36,12 +36,16 @@ def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, ses
     before: tuple[Stage, ...] = ("corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core")
     pins = {stage: read_pin(folder, stage) for stage in before}
     make_folder(out, "--out")
+    store = session.open_store()
+    tip = store.tip()
     with orchestration(session, session.settings) as settings:
         pin = evaluate_attachment(chosen, settings, pins["corpus"], pins["snapshot"], pins["core"])
     write_pin(folder, pin)
-    summary = summarise(Store.open(settings.store), {**pins, "evaluation": pin})
-    seconds = time.monotonic() - began
-    summary |= run_record(chosen, settings, {"evaluation": seconds}, seconds)
+    found = ["evaluation"] if store.tip() == tip else []
+    summary = summarise(store, {**pins, "evaluation": pin})
+    wall_s = time.monotonic() - began
+    spent = work_seconds(settings.work_dir, "evaluation", [pin], wall_s, found=bool(found))
+    summary |= run_record(chosen, settings, {"evaluation": spent}, wall_s, found=found)
     written = [write_summary(summary, out), write_metrics(summary, out), write_report(summary, out)]
     session.emit(summary, [*headlines(summary), *(f"wrote {path}" for path in written)])
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from flows.cli.demo import headlines
 from tests.e2e.workplace import Ended, Workplace
 
 FIGURES = {
@@ -52,8 +53,10 @@ def test_a_second_run_finds_everything_done(copy: Workplace, first_run: Ended) -
     assert again.err == ""
     assert [commit.id for commit in copy.commits] == before
     first, second = json.loads(first_run.out), json.loads(again.out)
-    of_the_run = {"stages", "wall_s", "peak_rss_mb", "settings"}
+    of_the_run = {"found", "wall_s", "peak_rss_mb", "settings"}
     assert all(second[name] == first[name] for name in first.keys() - of_the_run)
+    assert (first["found"], second["found"]) == ([], list(first["stages"]))
+    assert headlines(second)[-1].startswith("found in the store: corpus, codec, ")
 
 
 @pytest.mark.slow

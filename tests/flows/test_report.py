@@ -112,6 +112,16 @@ def test_headline_figures_are_shown_with_their_units(page: Page) -> None:
         assert figure in text
 
 
+def test_stages_that_were_found_are_named_with_their_times(tmp_path: Path) -> None:
+    pages = [
+        write_report({**SUMMARY, "found": found}, tmp_path).read_text() for found in ([], ["codec", "core"])
+    ]
+
+    said = "Found in the store: codec, core; their times are those of the runs that did the work."
+    assert [said in page for page in pages] == [False, True]
+    assert "Found in the store" not in pages[0]
+
+
 def test_families_are_told_apart(page: Page) -> None:
     order = [
         page.text.rindex(text)
