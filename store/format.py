@@ -29,6 +29,8 @@ TAG_PREFIX = "refs/tags/"
 HEAD_PREFIX = "refs/heads/"
 SIGNATURE_PREFIX = "signatures/"
 HOLD_PREFIX = "pins/"
+DOCTOR_PREFIX = "doctor/"
+"""Where `store.doctor` tries things out; nothing below it belongs to a store."""
 
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")

@@ -12,10 +12,12 @@ from store.backend import Backend, open_backend
 from store.backend.read_only import ReadOnlyBackend
 from store.build import Build
 from store.catalog import Catalog
+from store.doctor import probe
 from store.element import Element, Ref
 from store.errors import ElementNotFound, KeyMissing, NotAStore, StoreExists, UnsupportedFormat
 from store.fetch import read_payload
 from store.format import (
+    DOCTOR_PREFIX,
     EXPORT,
     FORMAT_KEY,
     FORMAT_VERSION,
@@ -217,13 +219,20 @@ class Store:
 
 
 def create_format(backend: Backend) -> bool:
-    """Make an empty store on `backend`; False if it is one already, `NotAStore` if other things are there."""
+    """Make an empty store on `backend`; False if it is one already, `NotAStore` if other things are there.
+
+    Raises `ConfigurationError` if the server does not enforce conditional writes: such a store would lose
+    commits.
+    """
     if _exists(backend):
         return False
-    if next(iter(backend.list("")), None) is not None and not _exists(backend):
+    foreign = (item for item in backend.list("") if not item.key.startswith(DOCTOR_PREFIX))
+    if next(foreign, None) is not None and not _exists(backend):
         raise NotAStore(
             f"{backend.url} holds other files and no {FORMAT_KEY}; choose an empty place for a store"
         )
+    if backend.url.startswith("s3:"):  # the links and locks of a folder are the kernel's own
+        probe(backend)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return conditional.create(backend, FORMAT_KEY, encode_format(store=uuid.uuid4().hex, created=now))
 

@@ -7,7 +7,20 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from flows.cli import ask, corpus, demo, evaluation, head, history, refs, revisions, snapshot, stages, store
+from flows.cli import (
+    ask,
+    corpus,
+    demo,
+    doctor,
+    evaluation,
+    head,
+    history,
+    refs,
+    revisions,
+    snapshot,
+    stages,
+    store,
+)
 from flows.cli.outcome import run
 from flows.cli.session import Session
 
@@ -45,6 +58,7 @@ app.command(refs.tag)
 app.command(head.app)
 app.command(history.log)
 app.command(store.verify)
+app.command(doctor.doctor)
 
 _EVERYWHERE = Group("Options of every command", sort_key=9)
 app.meta.group_parameters = _EVERYWHERE

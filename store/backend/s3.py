@@ -47,8 +47,8 @@ class S3Backend:
 
     def __init__(self, bucket: str, prefix: str = "") -> None:
         self.url = f"s3://{bucket}/{prefix}".rstrip("/")
-        self._bucket = bucket
-        self._prefix = f"{prefix}/" if prefix else ""
+        self.bucket = bucket
+        self.prefix = f"{prefix}/" if prefix else ""
         try:
             session = boto3.session.Session()
             client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS)))
@@ -61,6 +61,11 @@ class S3Backend:
         except (boto.BotoCoreError, ValueError) as error:
             raise _misconfigured(error, self.url) from error
 
+    @property
+    def client(self) -> Any:
+        """The boto3 client underneath, for what only `store.doctor` asks of a server."""
+        return self._client
+
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
         return self._get(key, offset, length)[0]
 
@@ -70,25 +75,25 @@ class S3Backend:
     def info(self, key: str) -> ObjectInfo | None:
         try:
             with self._translated("look at", key):
-                answer = self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)
+                answer = self._client.head_object(Bucket=self.bucket, Key=self.prefix + key)
                 return ObjectInfo(key=key, size=answer["ContentLength"], modified=answer["LastModified"])
         except KeyMissing:
             return None
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        start = {"StartAfter": self._prefix + after} if after else {}
+        start = {"StartAfter": self.prefix + after} if after else {}
         with self._translated("list", prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._prefix + prefix, **start
+                Bucket=self.bucket, Prefix=self.prefix + prefix, **start
             )
             for page in pages:
                 for item in page.get("Contents", ()):
-                    key = item["Key"].removeprefix(self._prefix)
+                    key = item["Key"].removeprefix(self.prefix)
                     yield ObjectInfo(key=key, size=item["Size"], modified=item["LastModified"])
 
     def put(self, key: str, body: Body) -> None:
         with self._translated("write", key):
-            self._client.put_object(**self._write(key, body))
+            self._landed(self._client.put_object(**self._write(key, body)))
 
     def create(self, key: str, body: Body) -> None:
         self._conditional(
@@ -102,12 +107,12 @@ class S3Backend:
 
     def delete(self, key: str) -> None:
         with self._translated("delete", key):
-            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
+            self._client.delete_object(Bucket=self.bucket, Key=self.prefix + key)
 
     def now(self) -> datetime:
         """Return the time that the server writes on its answers, to the second."""
         with self._translated("read the clock of", "the server"):
-            answer = self._client.list_objects_v2(Bucket=self._bucket, Prefix=self._prefix, MaxKeys=1)
+            answer = self._client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, MaxKeys=1)
             stamp = answer["ResponseMetadata"]["HTTPHeaders"]["date"]
         try:
             return parsedate_to_datetime(stamp).astimezone(UTC)
@@ -121,7 +126,7 @@ class S3Backend:
         for attempt in range(_ATTEMPTS):
             try:
                 with self._translated("read", key):
-                    answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key, **span)
+                    answer = self._client.get_object(Bucket=self.bucket, Key=self.prefix + key, **span)
             except _BeyondEnd:
                 return b"", ""
             try:
@@ -134,11 +139,11 @@ class S3Backend:
 
     def _write(self, key: str, body: Body) -> dict[str, Any]:
         checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
-        return {"Bucket": self._bucket, "Key": self._prefix + key, "Body": body, "ChecksumSHA256": checksum}
+        return {"Bucket": self.bucket, "Key": self.prefix + key, "Body": body, "ChecksumSHA256": checksum}
 
     def _conditional(self, key: str, send: Callable[[], Any], intent: Literal["create", "replace"]) -> None:
         try:
-            send()
+            self._landed(send())
         except (boto.BotoCoreError, boto.ClientError) as error:
             if isinstance(error, boto.ClientError) and status_of(error) == 412:
                 if intent == "create":
@@ -147,6 +152,11 @@ class S3Backend:
             raise translate_conditional(error, key, self.url, self._endpoint) from error
         except ResponseParserError as error:
             raise self._not_s3() from error
+
+    def _landed(self, answer: dict[str, Any]) -> None:
+        """Believe a write only if the answer has an ETag: a web server says 200 to anything."""
+        if "ETag" not in answer:
+            raise self._not_s3()
 
     @contextmanager
     def _translated(self, verb: str, key: str) -> Iterator[None]:

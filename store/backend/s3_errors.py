@@ -31,7 +31,6 @@ _REJECTED_CREDENTIALS = frozenset(
         "InvalidAccessKeyId",
         "InvalidClientTokenId",
         "InvalidToken",
-        "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
         "TokenRefreshRequired",
         "UnrecognizedClientException",
@@ -104,6 +103,11 @@ def translate_conditional(error: Exception, key: str, url: str, endpoint: str) -
     """
     if isinstance(error, boto.ClientError):
         status, code = status_of(error), error.response.get("Error", {}).get("Code", "")
+        if status == 501 or code == "NotImplemented":
+            return ConfigurationError(
+                f"{endpoint} does not implement conditional writes (If-None-Match, If-Match), which a store "
+                "needs; use another server, or another version of this one"
+            )
         if status == 409 or status == 429 or code in _BUSY or status == 503:
             return Contended(f"{url} was too busy to write {key} ({code or status}); run again")
         if status >= 500 and code not in _FULL and status != 507:
@@ -125,6 +129,11 @@ def _answered(error: boto.ClientError, where: str, key: str, url: str, endpoint:
     if code in _REJECTED_CREDENTIALS or status == 401:
         return CredentialsError(
             f"cannot {where}: {endpoint} rejects the credentials ({code}); renew or replace them"
+        )
+    if code == "RequestTimeTooSkewed":
+        return ConfigurationError(
+            f"cannot {where}: this machine's clock and that of {endpoint} differ by more than 15 minutes; "
+            "set the wrong one right"
         )
     if code in _WRONG_REGION or status == 301:
         return ConfigurationError(

@@ -231,6 +231,12 @@ class _WebServer(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def log_message(self, *args: object) -> None:
         """Keep the test's output clean."""
 
@@ -252,8 +258,11 @@ def web_server(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     [
         lambda backend: backend.read("format.json"),
         lambda backend: backend.info("format.json"),
+        lambda backend: backend.put("x", b"x"),
+        lambda backend: backend.create("x", b"x"),
+        lambda backend: backend.replace("x", b"x", token="t"),
     ],
-    ids=["read", "info"],
+    ids=["read", "info", "put", "create", "replace"],
 )
 def test_a_plain_web_server_is_told_apart(web_server: None, ask: Callable[[Any], object]) -> None:
     with pytest.raises(ConfigurationError, match="does not speak S3"):

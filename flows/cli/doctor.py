@@ -1,0 +1,26 @@
+"""The command that examines a storage before a store is trusted to it."""
+
+from flows.cli.session import columns
+from flows.cli.store import Injected
+
+
+def doctor(*, session: Injected) -> None:
+    """Try out everything that a store needs of the bucket or folder; exit code 3 where it is not fit.
+
+    Needs no store to be there, writes below doctor/ only and removes what it wrote. It also tells which role
+    (reader, worker, committer, collector) the credentials fit.
+    """
+    from store.backend import open_backend
+    from store.doctor import diagnose
+
+    backend = open_backend(session.settings.store)
+    with session.progress("doctor", "checks") as progress:
+        report = diagnose(backend, progress=progress)
+    figures = [(check.status, check.name, check.sentence) for check in report.checks]
+    warnings = sum(check.status == "warn" for check in report.checks)
+    verdict = "fit for a store" if report.ok else "not fit for a store"
+    session.emit(
+        report.to_dict(),
+        [*columns(figures), f"{report.url} is {verdict}; {warnings} warnings; role: {report.role}"],
+    )
+    report.refuse_if_unfit()

@@ -1,0 +1,100 @@
+"""What this identity may do, one permission after the other, and which role that makes it fit for."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from store.backend import Backend
+from store.backend.local import LocalBackend
+from store.doctor.conditions import NO_SUCH_ETAG
+from store.doctor.ground import Ground
+from store.doctor.report import ROLES, Check
+from store.errors import AccessDenied, CellarError, Contended, KeyMissing, ReadOnly, TokenMismatch
+from store.format import BUILD_PREFIX, FORMAT_KEY, HEAD_PREFIX, INDEX_PREFIX, PACK_PREFIX
+
+DENIED = (AccessDenied, ReadOnly)
+_WRITTEN_BY = {"worker": (PACK_PREFIX, BUILD_PREFIX), "committer": (INDEX_PREFIX, HEAD_PREFIX)}
+"""Where a role writes that the role before it may not."""
+
+
+def permissions(ground: Ground) -> Iterator[Check]:
+    """Try to list, write, read, replace and delete below the ground; what is denied is a warning."""
+    backend, key = ground.backend, ground.key("permission")
+    trials: dict[str, Callable[[], object]] = {
+        "list": lambda: next(iter(backend.list(ground.prefix)), None),
+        "write": lambda: backend.put(key, ground.body()),
+        "read": lambda: _read(backend, key),
+        "replace": lambda: backend.replace(key, ground.body(), token=backend.read_with_token(key)[1]),
+        "delete": lambda: backend.delete(key),
+    }
+    for verb, trial in trials.items():
+        try:
+            trial()
+        except (*DENIED, KeyMissing):  # the key is missing where it could not be written
+            yield Check(verb, "warn", f"this identity may not {verb} objects under {ground.prefix}")
+        else:
+            yield Check(verb, "ok", f"this identity may {verb} objects")
+
+
+def _read(backend: Backend, key: str) -> None:
+    """Read the object or, if this identity could not write it, one that every store has."""
+    try:
+        backend.read(key)
+    except KeyMissing:
+        with suppress(KeyMissing):
+            backend.read(FORMAT_KEY)
+
+
+def role_of(backend: Backend) -> str:
+    """Return the greatest role that this identity fits, without writing anything.
+
+    A replacement of a missing key is refused either way: as "missing" if the identity may write there, as
+    "denied" if not. So this must only be asked of a storage that enforces conditions.
+    """
+    try:
+        next(iter(backend.list("")), None)
+        with suppress(KeyMissing):
+            backend.read(FORMAT_KEY)
+    except DENIED:
+        return ROLES[0]
+    role = "reader"
+    for name, prefixes in _WRITTEN_BY.items():
+        if not all(_may_write(backend, prefix) for prefix in prefixes):
+            return role
+        role = name
+    return "collector" if _may_delete(backend) else role
+
+
+def _may_write(backend: Backend, prefix: str) -> bool:
+    if isinstance(backend, LocalBackend):
+        return _is_writable(backend, prefix)
+    try:
+        backend.replace(f"{prefix}doctor-{uuid.uuid4().hex}", b"", token=NO_SUCH_ETAG)
+    except DENIED:
+        return False
+    except (KeyMissing, TokenMismatch, Contended):
+        return True
+    raise AssertionError("conditions are enforced")
+
+
+def _may_delete(backend: Backend) -> bool:
+    if isinstance(backend, LocalBackend):
+        return _is_writable(backend, PACK_PREFIX)
+    try:
+        backend.delete(f"{PACK_PREFIX}doctor-{uuid.uuid4().hex}")
+    except CellarError as error:
+        if isinstance(error, DENIED):
+            return False
+        raise
+    return True
+
+
+def _is_writable(backend: LocalBackend, prefix: str) -> bool:
+    """Whether the folder of a prefix, or the next one above it that exists, can be written."""
+    folder = backend.root / prefix
+    while not folder.exists():
+        folder = folder.parent
+    return os.access(folder, os.W_OK | os.X_OK)
