@@ -81,7 +81,10 @@ def check_full_name(full_name: str) -> str:
 def _name_problem(name: str) -> str | None:
     if not name:
         return "is empty"
-    if any(unicodedata.category(letter)[0] == "C" or letter in "\u2028\u2029\\" for letter in name):
+    plain = name.isascii() and name.isprintable() and "\\" not in name  # most are, and this takes no time
+    if not plain and any(
+        unicodedata.category(letter)[0] == "C" or letter in "\u2028\u2029\\" for letter in name
+    ):
         return "holds a control, unassigned or invisible character or a backslash"
     if len(name.encode("utf-8")) > MAX_NAME_BYTES:
         return f"is longer than {MAX_NAME_BYTES} bytes"

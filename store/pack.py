@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from store.backend import Body
+from store.backend import Body, HashedBytes
 from store.element import Element, describe_tensors, record_of
 from store.errors import IntegrityError
 from store.format import canonical_json, sha256
@@ -71,7 +71,7 @@ class PackBuilder:
     """Collects frames in memory; at most twice `TARGET_BYTES` unless one payload alone is larger."""
 
     def __init__(self) -> None:
-        self._data = bytearray(MAGIC)
+        self._data = HashedBytes(MAGIC)
         self._frames: list[list[int]] = []
         self._rows: list[Row] = []
         self._sealed: SealedPack | None = None
@@ -131,6 +131,7 @@ class PackBuilder:
             raise IntegrityError(
                 f"pack {digest} does not hold what was put into it; check this machine's memory"
             )
+        self._data.sha256 = digest
         self._sealed = SealedPack(digest, self._data, [row.placed(pack=digest) for row in self._rows])
         return self._sealed
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from store.element import MAX_PAYLOAD_BYTES, Ref, record_of
 from store.errors import IntegrityError
-from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, is_digest, sha256
+from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, encode_json, is_digest, sha256
 
 UNCOMMITTED = 0
 """Commit number of a row that no log entry has made visible yet."""
@@ -107,6 +107,17 @@ class Row:
 
 def encode_rows(rows: Iterable[Row], metadata: Mapping[str, Any], *, group_size: int = 4096) -> bytes:
     """Write rows, in the order given, as a Parquet file with `metadata` (JSON values) beside them."""
+    return encode_described(tabulate(rows), metadata, group_size=group_size)
+
+
+def encode_described(table: pa.Table, metadata: Mapping[str, Any], *, group_size: int = 4096) -> bytes:
+    """Write a table of rows with `metadata` beside them; equal rows give equal bytes however they came."""
+    described = table.combine_chunks().replace_schema_metadata({_METADATA_KEY: canonical_json(metadata)})
+    return encode_table(described, group_size=group_size)
+
+
+def tabulate(rows: Iterable[Row]) -> pa.Table:
+    """Return rows as a table, which takes a fifth of their memory."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for row in rows:
         for name in (
@@ -127,9 +138,7 @@ def encode_rows(rows: Iterable[Row], metadata: Mapping[str, Any], *, group_size:
         columns["facts"].append(canonical_json(row.facts).decode())
         columns["shape"].append(list(row.shape))
         columns["commit"].append(row.commit)
-    schema = SCHEMA.with_metadata({_METADATA_KEY: canonical_json(metadata)})
-    table = pa.table(columns, schema=schema)
-    return encode_table(table, group_size=group_size)
+    return pa.table(columns, schema=SCHEMA)
 
 
 def encode_table(table: pa.Table, *, group_size: int = 4096) -> bytes:
@@ -273,7 +282,6 @@ def _row_of(entry: dict[str, Any], commit: int) -> Row:
 def _json_object(text: str) -> dict[str, Any]:
     """Decode a JSON column; `ValueError` unless the text is canonical, which also bars NaN and infinities."""
     value = json.loads(text)
-    again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    if not isinstance(value, dict) or again != text:
+    if not isinstance(value, dict) or encode_json(value) != text:
         raise ValueError("not a canonical JSON object")
     return value

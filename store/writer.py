@@ -11,12 +11,15 @@ from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow.compute as pc
+
 from store.backend import Backend
 from store.element import Element, Ref
 from store.errors import InputError
-from store.format import pack_key, part_key, plain, sha256
+from store.format import part_key, plain, sha256
 from store.pack import TARGET_BYTES, PackBuilder
-from store.rows import Row, encode_rows
+from store.rows import encode_described
+from store.uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,9 @@ class Receipt:
 class Writer:
     """Writes the elements of one unit. Use as a context manager; without `finish` nothing counts.
 
-    Memory is bounded by two packs plus the largest payload. One writer belongs to one thread.
+    While a pack is filled, those before it are checked and written by other threads: memory is bounded by
+    four packs plus the largest payload. What ends an upload is raised by a later `add` or by `finish`, and
+    calling that again tries again. One writer belongs to one thread.
     """
 
     def __init__(
@@ -66,10 +71,10 @@ class Writer:
         self._renew = renew
         self._target = target_bytes
         self._pack = PackBuilder()
-        self._rows: list[Row] = []
+        self._uploads = Uploads(backend)
         self._versions: set[str] = set()
-        self._sizes: dict[str, int] = {}
         self._receipt: Receipt | None = None
+        self._left = False
 
     def __enter__(self) -> Self:
         return self
@@ -77,50 +82,57 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._left = True
         self._pack = PackBuilder()
+        self._uploads.close()
 
     def add(self, element: Element) -> Ref:
-        """Hash an element and put it into the current pack; a repeated version is kept once."""
+        """Hash an element and put it into the current pack; a repeated version is kept once.
+
+        If an earlier pack could not be written, raises why, and the element was not added.
+        """
         if self._receipt is not None:
             raise InputError(f"unit {self._unit!r} is finished; open another writer for more elements")
+        self._check_open()
         if element.version not in self._versions:
-            if not self._pack.empty and len(element.payload) > self._target:
-                self._upload()
-            self._versions.add(element.version)
+            if len(self._pack) >= self._target or len(element.payload) > self._target:
+                self._send()
             self._pack.add(element)
-            if len(self._pack) >= self._target:
-                self._upload()
+            self._versions.add(element.version)
         return element.ref
 
     def finish(self, *, notes: Mapping[str, Any] | None = None) -> Receipt:
-        """Upload what is left and the part, and return the receipt; again if called again.
+        """Upload what is left, wait for all packs, write the part, and return the receipt; again if repeated.
 
         A unit without elements is a result too: it is recorded, so that a rerun skips it. `notes` (JSON) come
         back in the receipts of a resumed build.
         """
         if self._receipt is None:
-            self._upload()
+            self._check_open()
+            self._send()
+            self._uploads.wait()
             kept: dict[str, Any] = plain(notes or {})
-            part = encode_rows(self._rows, {"notes": kept, "packs": self._sizes, "unit": self._unit})
+            rows, sizes = self._uploads.rows(), self._uploads.sizes()
+            part = encode_described(rows, {"notes": kept, "packs": sizes, "unit": self._unit})
             digest = sha256(part)
             self._backend.put(part_key(self._build, digest), part)
             self._receipt = Receipt(
                 build=self._build,
                 unit=self._unit,
                 part=digest,
-                elements=len(self._rows),
-                bytes=sum(row.length for row in self._rows),
-                packs=tuple(sorted(self._sizes.items())),
+                elements=len(rows),
+                bytes=pc.sum(rows["length"]).as_py() or 0,
+                packs=tuple(sorted(sizes.items())),
                 notes=kept,
             )
         return self._receipt
 
-    def _upload(self) -> None:
-        if self._pack.empty:
-            return
-        self._renew()
-        sealed = self._pack.seal()
-        self._backend.put(pack_key(sealed.digest), sealed.data)
-        self._rows.extend(sealed.rows)
-        self._sizes[sealed.digest] = len(sealed.data)
-        self._pack = PackBuilder()
+    def _send(self) -> None:
+        if not self._pack.empty:
+            self._renew()
+            self._uploads.send(self._pack)
+            self._pack = PackBuilder()
+
+    def _check_open(self) -> None:
+        if self._left:
+            raise InputError(f"unit {self._unit!r} was left unfinished; open another writer for it")

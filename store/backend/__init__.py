@@ -17,7 +17,17 @@ from urllib.parse import unquote, urlsplit
 
 from store.errors import InvalidURL
 
-__all__ = ["Backend", "Body", "ObjectInfo", "open_backend"]
+__all__ = ["Backend", "Body", "HashedBytes", "ObjectInfo", "open_backend"]
+
+
+class HashedBytes(bytearray):
+    """A body that knows its SHA-256 (hex, empty until it was computed), so that no backend computes it again.
+
+    A wrong one does no harm: a server refuses the body, and a reader the object.
+    """
+
+    sha256: str = ""
+
 
 Body = bytes | bytearray
 

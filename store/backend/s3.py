@@ -21,7 +21,7 @@ from botocore import exceptions as boto
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
-from store.backend import Body, ObjectInfo
+from store.backend import Body, HashedBytes, ObjectInfo
 from store.backend.s3_errors import endpoint_name, status_of, translate, translate_conditional
 from store.errors import (
     ConfigurationError,
@@ -41,6 +41,10 @@ _OPTIONS: dict[str, Any] = {
     "response_checksum_validation": "when_required",
 }
 
+_UNSIGNED_BODIES = {"payload_signing_enabled": False}
+"""The signature covers the header with the body's SHA-256, which the server compares with the body: to sign
+the body as well would hash every pack once more on both sides."""
+
 
 class S3Backend:
     """Objects of `bucket` below `prefix`; usable from several threads, one instance per process."""
@@ -51,12 +55,12 @@ class S3Backend:
         self.prefix = f"{prefix}/" if prefix else ""
         try:
             session = boto3.session.Session()
-            client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS)))
-            style = {"s3": {"addressing_style": "path"}} if _is_foreign(client) else {}
+            client = session.client("s3", config=_config(_ATTEMPTS, _UNSIGNED_BODIES))
+            style = {"addressing_style": "path"} if _is_foreign(client) else {}
             if style:
-                client = session.client("s3", config=Config(**_OPTIONS, retries=_retries(_ATTEMPTS), **style))
+                client = session.client("s3", config=_config(_ATTEMPTS, _UNSIGNED_BODIES | style))
             self._client = client
-            self._client_once = session.client("s3", config=Config(**_OPTIONS, retries=_retries(1), **style))
+            self._client_once = session.client("s3", config=_config(1, style))
             self._endpoint = endpoint_name(self._client.meta.endpoint_url)
         except (boto.BotoCoreError, ValueError) as error:
             raise _misconfigured(error, self.url) from error
@@ -138,7 +142,8 @@ class S3Backend:
         raise AssertionError("the loop returns or raises")
 
     def _write(self, key: str, body: Body) -> dict[str, Any]:
-        checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        known = bytes.fromhex(body.sha256) if isinstance(body, HashedBytes) else b""
+        checksum = base64.b64encode(known or hashlib.sha256(body).digest()).decode()
         return {"Bucket": self.bucket, "Key": self.prefix + key, "Body": body, "ChecksumSHA256": checksum}
 
     def _conditional(self, key: str, send: Callable[[], Any], intent: Literal["create", "replace"]) -> None:
@@ -184,8 +189,8 @@ def _span(offset: int, length: int | None) -> str:
     return f"bytes={offset}-" if length is None else f"bytes={offset}-{offset + length - 1}"
 
 
-def _retries(attempts: int) -> dict[str, Any]:
-    return {"mode": "standard", "total_max_attempts": attempts}
+def _config(attempts: int, s3: dict[str, Any]) -> Config:
+    return Config(**_OPTIONS, retries={"mode": "standard", "total_max_attempts": attempts}, s3=s3)
 
 
 def _is_foreign(client: Any) -> bool:

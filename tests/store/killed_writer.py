@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 
 from store import Store
@@ -27,15 +28,17 @@ class Killer:
         self.count = 0
         self._at = at
         self._when = when
+        self._lock = threading.Lock()
 
     def around(self, write: Callable[[], None]) -> None:
-        """Do one write, or die."""
-        if (self.count, self._when) == (self._at, "before"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        write()
-        if (self.count, self._when) == (self._at, "after"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.count += 1
+        """Do one write, or die; packs are written by several threads."""
+        with self._lock:
+            if (self.count, self._when) == (self._at, "before"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            write()
+            if (self.count, self._when) == (self._at, "after"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.count += 1
 
 
 def deadly(backend: Backend, killer: Killer) -> Backend:
