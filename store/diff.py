@@ -69,9 +69,10 @@ class Totals:
 
 
 def entries_of(snapshot: Snapshot) -> Iterator[Entry]:
-    """Yield what a comparison needs of every element, sorted by name."""
-    for row in snapshot.rows():
-        yield Entry(row.name, row.version, row.length)
+    """Yield what a comparison needs of every element, sorted by name, in bounded memory."""
+    for table in snapshot.scan(["name", "version", "length"]):
+        columns = (table[name].to_pylist() for name in ("name", "version", "length"))
+        yield from map(Entry, *columns)
 
 
 def compare(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Change]:

@@ -1,6 +1,6 @@
 """The command that looks inside a snapshot: who pinned it, what it holds, all about one element."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -41,12 +41,19 @@ def show(
         record = _element(store, opened, element)
         session.emit(record, _element_lines(record))
         return
-    rows = opened.rows()
-    listed = [
-        {"name": row.name, "version": row.version, "bytes": row.length, "requires": list(row.requires)}
-        for row in rows
-        if (kind is None or row.kind == kind) and (name is None or fnmatchcase(row.name, name))
-    ]
+    kinds: dict[str, dict[str, int]] = {}
+    packs: set[str] = set()
+    listed: list[dict[str, Any]] = []
+    with session.progress("read snapshot", "elements") as progress:
+        for done, entry in enumerate(_entries(opened), start=1):
+            counted = kinds.setdefault(entry["kind"], {"elements": 0, "bytes": 0})
+            counted["elements"] += 1
+            counted["bytes"] += entry["length"]
+            packs.add(entry["pack"])
+            if (kind is None or entry["kind"] == kind) and (name is None or fnmatchcase(entry["name"], name)):
+                shown = {"name": entry["name"], "version": entry["version"], "bytes": entry["length"]}
+                listed.append({**shown, "requires": entry["requires"]})
+            progress(done, opened.count)
     pins = [commit for commit in store.log() if commit.snapshot == opened.id]
     result = {
         "snapshot": opened.id,
@@ -56,8 +63,8 @@ def show(
         ],
         "count": opened.count,
         "bytes": opened.bytes,
-        "kinds": _kinds(rows),
-        "packs": len({row.pack for row in rows}),
+        "kinds": kinds,
+        "packs": len(packs),
         "elements": listed,
     }
     session.emit(result, _lines(result))
@@ -73,13 +80,9 @@ def names_of(store: "Store") -> dict[str, list[str]]:
     return {identity: sorted(given) for identity, given in names.items()}
 
 
-def _kinds(rows: "Iterable[Row]") -> dict[str, dict[str, int]]:
-    kinds: dict[str, dict[str, int]] = {}
-    for row in rows:
-        kind = kinds.setdefault(row.kind, {"elements": 0, "bytes": 0})
-        kind["elements"] += 1
-        kind["bytes"] += row.length
-    return kinds
+def _entries(snapshot: "Snapshot") -> Iterator[dict[str, Any]]:
+    for table in snapshot.scan(["name", "kind", "version", "length", "pack", "requires"]):
+        yield from table.to_pylist()
 
 
 def _lines(result: dict[str, Any]) -> Iterator[str]:
