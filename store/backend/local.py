@@ -25,6 +25,7 @@ from store.backend import Body, ObjectInfo
 from store.errors import (
     AccessDenied,
     CellarError,
+    ConfigurationError,
     DiskFull,
     InvalidName,
     KeyExists,
@@ -37,6 +38,8 @@ from store.errors import (
 
 _TEMPORARY = ".tmp"
 _LOCK = ".lock"
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""What `link` fails with on a file system that has none; the first also means that somebody forbade it."""
 _ABANDONED_AFTER_S = 3600.0
 """Age from which a temporary file that nobody holds open is litter of a killed process."""
 
@@ -95,6 +98,13 @@ class LocalBackend:
                 path.hardlink_to(temporary)
             except FileExistsError as error:
                 raise KeyExists(f"{key} already exists in {self.url}") from error
+            except OSError as error:
+                if error.errno in _NO_LINKS and not _can_link(temporary):
+                    raise ConfigurationError(
+                        f"the file system of {self.url} has no hard links, by which a store makes sure "
+                        "that one writer wins; choose a place on another file system, or a bucket"
+                    ) from error
+                raise
             _flush_directory(path.parent)
 
     def replace(self, key: str, body: Body, *, token: str) -> None:
@@ -199,6 +209,17 @@ def _storage_error(error: OSError, verb: str, key: str, url: str) -> StorageUnav
         )
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     return StorageUnavailable(f"cannot {verb} {key} in {url}: {reason}; repair the file system and run again")
+
+
+def _can_link(temporary: Path) -> bool:
+    """Whether a temporary file can have a second name where it is, so that its file system has links."""
+    other = temporary.with_suffix(".link")
+    try:
+        other.hardlink_to(temporary)
+    except OSError:
+        return False
+    other.unlink()
+    return True
 
 
 def _token(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -174,6 +175,38 @@ def test_a_read_only_folder_is_readable_and_refuses_writes(small_disk: Path) -> 
     assert_is_one_sentence(caught.value)
     assert store.read(ref) == memory(1).payload
     assert store.verify(full=True).ok
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_hard_links_is_no_place_for_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*paths: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    with pytest.raises(ConfigurationError, match="has no hard links") as caught:
+        Store.create(str(tmp_path / "store"))
+
+    assert caught.value.exit_code == 3
+    assert_is_one_sentence(caught.value)
+    assert [path for path in (tmp_path / "store").rglob("*") if path.is_file()] == []
+
+
+def test_a_folder_that_somebody_closed_is_told_from_a_file_system_without_links(tmp_path: Path) -> None:
+    store = Store.create(str(tmp_path / "store"))
+    store.publish([memory(1)], message="one")
+    log = tmp_path / "store" / "log"
+    if subprocess.run(["chattr", "+i", str(log)], capture_output=True, check=False).returncode:
+        pytest.skip("this file system has no immutable folders, or this user may not make one")
+    try:
+        with pytest.raises(AccessDenied, match="check the folder's owner and mode"):
+            store.publish([memory(2)], message="two")
+    finally:
+        subprocess.run(["chattr", "-i", str(log)], check=True)
+
+    assert [path.name for path in (tmp_path / "store" / ".tmp").iterdir()] == []
 
 
 @pytest.fixture
