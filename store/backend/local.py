@@ -35,6 +35,7 @@ from store.errors import (
     StorageUnavailable,
     TokenMismatch,
 )
+from store.format import FORMAT_KEY
 
 _TEMPORARY = ".tmp"
 _LOCK = ".lock"
@@ -50,13 +51,16 @@ class LocalBackend:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.url = f"file:{root}"
+        self._opened = False
         self._swept = False
         self._sweep_lock = threading.Lock()
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
         with self._translated("read", key), self._path(key).open("rb") as file:
             file.seek(offset)
-            return file.read(-1 if length is None else length)
+            data = file.read(-1 if length is None else length)
+        self._opened = self._opened or key == FORMAT_KEY
+        return data
 
     def read_with_token(self, key: str) -> tuple[bytes, str]:
         data = self.read(key)
@@ -142,8 +146,7 @@ class LocalBackend:
         """Write `body` to a flushed temporary file on the same file system; it is gone afterwards."""
         path = self._path(key)
         folder = self.root / _TEMPORARY
-        _make_directory(folder)
-        _make_directory(path.parent)
+        self._prepare(folder, path.parent)
         temporary = folder / secrets.token_hex(16)
         # Unlike mkstemp, with the modes that the umask allows: others may read a store that they share.
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
@@ -157,6 +160,16 @@ class LocalBackend:
                 yield temporary, path
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _prepare(self, *folders: Path) -> None:
+        """Make folders to write into; where a store was opened, only if it is still there.
+
+        An unmounted disk leaves an empty folder or none: what was written there would be found by nobody.
+        """
+        if self._opened and not (self.root / FORMAT_KEY).is_file():
+            raise _gone(self.root)
+        for folder in folders:
+            _make_directory(folder, below=self.root if self._opened else None)
 
     def _sweep(self, folder: Path, *, now: float) -> None:
         """Remove, once per backend, temporary files that killed processes left behind.
@@ -176,6 +189,7 @@ class LocalBackend:
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Hold the folder's lock; each entry opens its own description, so threads exclude each other too."""
+        self._prepare()
         with (self.root / _LOCK).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
@@ -248,11 +262,13 @@ def _walk(folder: Path, prefix: str) -> Iterator[str]:
             yield prefix + entry.name
 
 
-def _make_directory(folder: Path) -> None:
-    """Create a folder and its parents and flush the entries that now name them."""
+def _make_directory(folder: Path, *, below: Path | None) -> None:
+    """Create a folder and its parents, only `below` a given one, and flush the entries that now name them."""
     if folder.is_dir():
         return
-    _make_directory(folder.parent)
+    if folder == below:
+        raise _gone(folder)
+    _make_directory(folder.parent, below=below)
     try:
         folder.mkdir()
     except FileExistsError:
@@ -261,6 +277,13 @@ def _make_directory(folder: Path) -> None:
     except FileNotFoundError as error:
         raise StorageUnavailable(f"no folder can be made at {folder}; choose another place") from error
     _flush_directory(folder.parent)
+
+
+def _gone(root: Path) -> NotAStore:
+    return NotAStore(
+        f"the store at file:{root} is gone or was replaced since it was opened; make sure that the right "
+        "place is mounted, and run again"
+    )
 
 
 def _open_regular(path: Path) -> int:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -207,6 +207,39 @@ def test_a_folder_that_somebody_closed_is_told_from_a_file_system_without_links(
         subprocess.run(["chattr", "-i", str(log)], check=True)
 
     assert [path.name for path in (tmp_path / "store" / ".tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty folder"])
+def test_nothing_is_written_where_a_store_is_gone(tmp_path: Path, left: str) -> None:
+    root = tmp_path / "store"
+    store = Store.create(str(root))
+    snapshot = store.pin(store.publish([memory(1)], message="one"), message="one").id
+    store.move_head("main", snapshot, expect=None)
+    writer = store.build("b", owner="test").writer("unit")
+    writer.add(memory(3))
+    root.rename(tmp_path / "moved")
+    if left == "an empty folder":
+        root.mkdir()
+
+    attempts: list[Callable[[], object]] = [
+        lambda: store.publish([memory(2)], message="two"),
+        lambda: store.build("c", owner="test"),
+        writer.finish,
+        lambda: store.backend.put("packs/aa/" + "a" * 64, b"orphan"),
+        lambda: store.backend.replace("refs/heads/main", b"", token=""),
+    ]
+    for attempt in attempts:
+        with pytest.raises(NotAStore, match="gone or was replaced since it was opened") as caught:
+            attempt()
+        assert_is_one_sentence(caught.value)
+
+    assert root.exists() == (left == "an empty folder")
+    assert not any(root.iterdir() if root.exists() else ())
+    if root.exists():
+        root.rmdir()
+    (tmp_path / "moved").rename(root)
+    store.publish([memory(2)], message="two")
+    assert store.verify(full=True).ok
 
 
 @pytest.fixture
