@@ -14,7 +14,14 @@ from store.build import Build
 from store.catalog import Catalog
 from store.doctor import probe
 from store.element import Element, Ref
-from store.errors import ElementNotFound, KeyMissing, NotAStore, StoreExists, UnsupportedFormat
+from store.errors import (
+    ElementNotFound,
+    IntegrityError,
+    KeyMissing,
+    NotAStore,
+    StoreExists,
+    UnsupportedFormat,
+)
 from store.fetch import read_payload
 from store.format import (
     DOCTOR_PREFIX,
@@ -90,6 +97,11 @@ class Store:
         """The storage underneath, for maintenance tools."""
         return self._backend
 
+    @property
+    def history(self) -> Log:
+        """The log underneath, for maintenance tools."""
+        return self._log
+
     def build(self, name: str, *, owner: str, target_bytes: int = TARGET_BYTES) -> Build:
         """Open a build and take its lease; the same `name` finds the units that an earlier run finished.
 
@@ -142,7 +154,17 @@ class Store:
 
         Raises `ElementNotFound` if a reference is not visible and `IntegrityError` if the bytes are damaged.
         """
-        return read_payload(self._backend, what if isinstance(what, Row) else self._locate(what))
+        if isinstance(what, Row):
+            return read_payload(self._backend, what)
+        row = self._locate(what)
+        try:
+            return read_payload(self._backend, row)
+        except IntegrityError:
+            self._catalog.refresh()  # what was removed or moved since is not damaged
+            moved = self._locate(what)
+            if moved == row:
+                raise
+            return read_payload(self._backend, moved)
 
     def pin(self, refs: Iterable[Ref], *, message: str) -> Snapshot:
         """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`."""

@@ -241,7 +241,7 @@ class _Verification:
                 partial(list, rows),
             )
         unknown = [row for row in rows if row.version not in self._visible]
-        if unknown:
+        if unknown and identity not in self._removals.gone:  # else it is being deleted
             what = f"snapshot {identity[:12]} holds {unknown[0].name}, which no commit published"
             self._add(key, f"{what}; {RESTORE}", partial(list, unknown))
 

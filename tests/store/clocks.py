@@ -8,17 +8,28 @@ from datetime import datetime, timedelta
 
 from store.backend import Backend, Body, ObjectInfo
 
+NO_TIME = timedelta(0)
+
 
 @dataclass
 class Clock:
-    """How far the storage's clock is ahead of the real one, now and when each object was last written."""
+    """When, in real time, the storage's clock was put forward, and by how much.
 
-    ahead: timedelta = timedelta(0)
+    What was written in the real second of a leap on a server that dates in seconds could belong to either
+    side, so the backends that share a clock remember in `written` what they wrote themselves.
+    """
+
+    leaps: list[tuple[datetime, timedelta]] = field(default_factory=list)
     written: dict[str, timedelta] = field(default_factory=dict)
 
-    def forward(self, **much: float) -> None:
-        """Let time pass: `forward(days=8)`."""
-        self.ahead += timedelta(**much)
+    def forward(self, backend: Backend, **much: float) -> None:
+        """Let time pass on `backend`, for example `forward(backend, days=8)`."""
+        inner = backend.inner if isinstance(backend, ClockedBackend) else backend
+        self.leaps.append((inner.now(), timedelta(**much)))
+
+    def ahead(self, since: datetime | None = None) -> timedelta:
+        """How far the clock is ahead now, or was at the real time `since`."""
+        return sum((by for at, by in self.leaps if since is None or at <= since), NO_TIME)
 
 
 class ClockedBackend:
@@ -30,7 +41,7 @@ class ClockedBackend:
         self.url = inner.url
 
     def now(self) -> datetime:
-        return self.inner.now() + self.clock.ahead
+        return self.inner.now() + self.clock.ahead()
 
     def info(self, key: str) -> ObjectInfo | None:
         found = self.inner.info(key)
@@ -47,19 +58,24 @@ class ClockedBackend:
 
     def put(self, key: str, body: Body) -> None:
         self.inner.put(key, body)
-        self.clock.written[key] = self.clock.ahead
+        self._note(key)
 
     def create(self, key: str, body: Body) -> None:
         self.inner.create(key, body)
-        self.clock.written[key] = self.clock.ahead
+        self._note(key)
 
     def replace(self, key: str, body: Body, *, token: str) -> None:
         self.inner.replace(key, body, token=token)
-        self.clock.written[key] = self.clock.ahead
+        self._note(key)
 
     def delete(self, key: str) -> None:
         self.inner.delete(key)
 
+    def _note(self, key: str) -> None:
+        self.clock.written[key] = self.clock.ahead()
+
     def _dated(self, found: ObjectInfo) -> ObjectInfo:
-        ahead = self.clock.written.get(found.key, timedelta(0))
+        ahead = self.clock.written.get(found.key)
+        if ahead is None:
+            ahead = self.clock.ahead(found.modified)
         return ObjectInfo(found.key, found.size, found.modified + ahead)

@@ -62,7 +62,7 @@ def test_a_name_keeps_one_snapshot_until_it_expires(held: Store, clock: Clock) -
     with pytest.raises(HoldExists, match="cellar hold release run") as caught:
         held.hold("run", two).take()
     assert caught.value.exit_code == 7
-    clock.forward(hours=2)
+    clock.forward(held.backend, hours=2)
     held.hold("run", two).take()
 
     assert [hold.snapshot for hold in held.holds()] == [two]
@@ -80,11 +80,11 @@ def test_a_hold_is_renewed_when_a_quarter_of_its_time_is_over(
     hold.take()
     [before] = held.holds()
 
-    clock.forward(seconds=999)
+    clock.forward(held.backend, seconds=999)
     elapsed = 999.0
     hold.renew()
     assert held.holds() == [before]
-    clock.forward(seconds=1)
+    clock.forward(held.backend, seconds=1)
     elapsed = 1000.0
     hold.renew()
 

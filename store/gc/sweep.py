@@ -1,0 +1,92 @@
+"""Sweeping: deleting the objects of what the log says is removed, in an order that a kill may interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from store.backend import Backend
+from store.errors import IntegrityError, SnapshotNotFound
+from store.format import SNAPSHOT_PREFIX, lease_key, pack_key, signatures_prefix, snapshot_key
+from store.gc.names import BuildFiles, Names, lease_counts
+from store.gc.strays import rows_digest, rows_files, stray_rows
+from store.gc.summary import Amount
+from store.gc.turn import Turn
+from store.gc.view import View, list_heads, list_packs
+from store.removals import Removal
+from store.snapshot import open_snapshot
+from store.verify import Progress
+
+
+def sweep(
+    backend: Backend, turn: Turn, dying: Removal, visible: Mapping[str, int], progress: Progress
+) -> Amount:
+    """Delete what is dying, snapshots first and packs last, but for what a name keeps that came meanwhile.
+
+    Names are read here, after the `collect` entry: who wrote one before this sees the entry, or is seen.
+    `visible` are the packs of visible rows, none of which is ever deleted.
+    """
+    named = Names.read(backend, backend.now()).by_snapshot()
+    spared = dying.snapshots & named.keys()
+    packs = sorted(dying.packs - _packs_of(backend, spared) - visible.keys())
+    snapshots = sorted(dying.snapshots - spared)
+    total = len(snapshots) + len(packs)
+    amount = Amount()
+    listed = list(backend.list(SNAPSHOT_PREFIX))
+    heads, files = list_heads(listed), rows_files(listed)
+    strays = stray_rows(backend, heads, files)
+    for done, snapshot in enumerate(snapshots, start=1):
+        rows = _own_rows(backend, snapshot) if snapshot in heads else ""
+        beside = [*strays.get(snapshot, ()), *backend.list(signatures_prefix(snapshot))]
+        turn.delete(snapshot_key(snapshot))  # first: without its head a snapshot is not there
+        for item in [files[rows], *beside] if rows in files else beside:
+            turn.delete(item.key)
+        amount += Amount(snapshots=int(snapshot in heads or bool(beside)))
+        progress(done, total)
+    sizes = list_packs(backend)
+    for done, pack in enumerate(packs, start=len(snapshots) + 1):
+        turn.delete(pack_key(pack))
+        if pack in sizes:
+            amount += Amount(packs=1, bytes=sizes[pack].size)
+        progress(done, total)
+    return amount
+
+
+def over(view: View, grace: timedelta) -> list[BuildFiles]:
+    """Return the builds whose lease is over and whose files are older than `grace`."""
+    return [build for build in view.builds if not build.live and view.now - build.newest >= grace]
+
+
+def remove_builds(backend: Backend, turn: Turn, builds: Iterable[BuildFiles]) -> Amount:
+    """Delete the files of builds that are over, leases last; one that somebody resumes now is left."""
+    amount = Amount()
+    for build in builds:
+        lease = lease_key(build.name)
+        for item in sorted(build.objects, key=lambda item: (item.key == lease, item.key)):
+            if lease_counts(backend, build.name, backend.now()):
+                break
+            turn.delete(item.key)
+            amount += Amount(files=1, bytes=item.size)
+    return amount
+
+
+def _packs_of(backend: Backend, snapshots: Iterable[str]) -> set[str]:
+    packs: set[str] = set()
+    for snapshot in snapshots:
+        try:
+            packs |= open_snapshot(backend, snapshot).packs()
+        except SnapshotNotFound:  # deleted before the name came
+            continue
+    return packs
+
+
+def _own_rows(backend: Backend, snapshot: str) -> str:
+    """Return the digest of a snapshot's rows file if it holds what the id names, "" otherwise.
+
+    A head that was forged may name the rows of another snapshot.
+    """
+    try:
+        open_snapshot(backend, snapshot).packs()
+    except (IntegrityError, SnapshotNotFound):
+        return ""
+    return rows_digest(backend, snapshot)
