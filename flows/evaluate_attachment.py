@@ -4,6 +4,7 @@ from typing import Any
 
 from flows import watch
 from flows.engine import bind, flow
+from flows.held import held
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_device
@@ -21,14 +22,22 @@ def _evaluate(
 
     prepare_device(settings)
     store = open_store(settings)
-    with watch.progress("evaluate attachments", "task-conditions") as progress:
+    with (
+        held(store, snapshot, purpose="evaluation") as renew,
+        watch.progress("evaluate attachments", "task-conditions") as progress,
+    ):
+
+        def report(done: int, total: int, **figures: float) -> None:
+            renew()
+            progress(done, total, **figures)
+
         result = evaluate(
             store,
             params,
             snapshot=store.snapshot(snapshot),
             core=Ref.parse(core),
             corpus=[Ref.parse(text) for text in corpus],
-            progress=progress,
+            progress=report,
         )
     headlines = {name: result.summary[name] for name in _HEADLINES}
     return {"refs": [str(result.summary_ref), str(result.samples_ref)], "figures": headlines}

@@ -102,6 +102,11 @@ class Store:
         """The log underneath, for maintenance tools."""
         return self._log
 
+    @property
+    def run(self) -> dict[str, Any]:
+        """What every commit made through this instance records about where and why."""
+        return dict(self._run)
+
     def build(self, name: str, *, owner: str, target_bytes: int = TARGET_BYTES) -> Build:
         """Open a build and take its lease; the same `name` finds the units that an earlier run finished.
 

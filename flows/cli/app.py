@@ -13,8 +13,10 @@ from flows.cli import (
     demo,
     doctor,
     evaluation,
+    gc,
     head,
     history,
+    hold,
     refs,
     revisions,
     snapshot,
@@ -56,8 +58,10 @@ app.command(demo.demo)
 app.command(ask.ask)
 app.command(refs.tag)
 app.command(head.app)
+app.command(hold.app)
 app.command(history.log)
 app.command(store.verify)
+app.command(gc.gc)
 app.command(doctor.doctor)
 
 _EVERYWHERE = Group("Options of every command", sort_key=9)

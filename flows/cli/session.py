@@ -55,6 +55,11 @@ class Session:
 
         return Store.open_or_create(self.settings.store)
 
+    @property
+    def owner(self) -> str:
+        """Who gave the command, for what is kept in somebody's name."""
+        return f"{_user()}@{platform.node()}"
+
     def emit(self, result: object, lines: Iterable[str]) -> None:
         """Print a result: as JSON for machines, or as the given lines for people."""
         if self.as_json:

@@ -34,6 +34,7 @@ from store.verify import Progress, silent
 
 GRACE = timedelta(days=7)
 RETAIN = timedelta(days=30)
+_LONGEST = timedelta(days=36_500)
 
 
 def collect(
@@ -57,8 +58,11 @@ def collect(
             f"a grace period of {grace} is too short: leases protect builds for {LEASE_SECONDS // 3600} "
             "hours, so choose a longer one"
         )
-    if retain < timedelta(0):
-        raise InputError("a time of retention cannot be negative; use 0 to keep only what a name reaches")
+    if not timedelta(0) <= retain <= _LONGEST or grace > _LONGEST:
+        raise InputError(
+            f"a time of retention is 0 to {_LONGEST.days:,} days, and a grace period not longer; 0 keeps "
+            "only what a name reaches"
+        )
     collection = _Collection(store, grace, retain, progress)
     return collection.apply() if apply else collection.preview()
 
@@ -78,6 +82,7 @@ class _Collection:
 
     def __init__(self, store: Store, grace: timedelta, retain: timedelta, progress: Progress) -> None:
         self._backend = store.backend
+        self._run = store.run
         self._grace = grace
         self._retain = retain
         self._progress = progress
@@ -132,7 +137,7 @@ class _Collection:
             self._catalog.catch_up()
             if self._catalog.removals.dying_since != removals.dying_since:
                 return self._log.tip
-            return Draft(action=SWEPT, message="Deleted what was collected", run={})
+            return Draft(action=SWEPT, message="Deleted what was collected", run=self._run)
 
         self._append(turn, prepare)
         return amount
@@ -152,7 +157,8 @@ class _Collection:
 
     def _draft(self, action: str, verb: str, removal: Removal) -> Draft:
         message = f"{verb} {len(removal.packs):,} packs and {len(removal.snapshots):,} snapshots"
-        return Draft(action=action, message=message, run={}, removal=write_removal(self._backend, removal))
+        digest = write_removal(self._backend, removal)
+        return Draft(action=action, message=message, run=self._run, removal=digest)
 
     def _append(self, turn: Turn, prepare: Callable[[], Draft | Commit]) -> None:
         turn.check()
