@@ -11,11 +11,11 @@ from store import Store
 
 def open_store(settings: Settings) -> Store:
     """Open the configured store; every commit made through it records this flow run and its settings."""
-    return Store.open(settings.store, run=_run_record(settings))
+    return Store.open(settings.store, run=_run_record(settings), cache=settings.store_cache())
 
 
 def _run_record(settings: Settings) -> dict[str, Any]:
-    where = settings.model_dump(mode="json", exclude={"store", "pins", "quiet"})
+    where = settings.model_dump(mode="json", exclude={"store", "pins", "quiet", "cache_dir", "cache_bytes"})
     return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where}
 
 

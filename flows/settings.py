@@ -2,12 +2,15 @@
 
 import errno
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flows.errors import SettingsError
+
+if TYPE_CHECKING:
+    from store.cache import ReadCache
 
 DEFAULT_STORE = "file:build/store"
 
@@ -34,6 +37,10 @@ class Settings(BaseSettings):
     """Seconds between the checkpoints of a training: what a killed one loses at most."""
     pins: Path = Path("pins")
     """Where commands leave what they published, for the next command and for DVC."""
+    cache_dir: Path | None = None
+    """A folder that keeps what was read from a bucket, so that it is read once; none by default."""
+    cache_bytes: int = Field(default=16 * 1024**3, ge=0)
+    """What that folder may hold; the least recently used goes first."""
     quiet: bool = False
     """No progress at all."""
 
@@ -44,6 +51,18 @@ class Settings(BaseSettings):
         if kind not in ("cpu", "cuda", "mps", "auto") or (number and not number.isdecimal()):
             raise ValueError("use cpu, cuda, cuda:<number>, mps or auto")
         return value
+
+    def read_cache(self) -> "ReadCache | None":
+        """The cache that is set up, if any."""
+        if self.cache_dir is None:
+            return None
+        from store.cache import ReadCache
+
+        return ReadCache(self.cache_dir.expanduser().absolute(), self.cache_bytes)
+
+    def store_cache(self) -> "ReadCache | None":
+        """The cache for reads from the store; a store on this machine needs none."""
+        return self.read_cache() if self.store.startswith("s3:") else None
 
 
 def load_settings(**options: Any) -> Settings:

@@ -9,6 +9,7 @@ Nothing here computes or schedules anything; see `docs/formats.md` for what lies
 """
 
 from store.build import Build
+from store.cache import ReadCache
 from store.catalog import Catalog
 from store.element import KINDS, Element, Ref, fingerprint
 from store.errors import CellarError
@@ -33,6 +34,7 @@ __all__ = [
     "Hold",
     "HoldInfo",
     "Position",
+    "ReadCache",
     "Receipt",
     "Ref",
     "Row",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from store.backend import Backend
-from store.errors import IntegrityError, KeyMissing
-from store.format import RESTORE, pack_key, sha256
+from store.errors import IntegrityError
+from store.format import RESTORE, pack_key
+from store.region import Region, read_regions
 from store.rows import Row
 
 _PARALLEL_READS = 8
@@ -31,29 +32,25 @@ def sizes_of(backend: Backend, keys: Sequence[str]) -> list[int | None]:
 
 def read_payload(backend: Backend, row: Row) -> bytes:
     """Read the payload of `row` in one ranged request; raises `IntegrityError` if it is not as published."""
-    return checked_payload(row, read_range(backend, row, row.offset, row.length))
+    return read_payloads(backend, [row])[0]
 
 
-def read_range(backend: Backend, row: Row, offset: int, length: int) -> bytes:
-    """Read bytes of the pack that holds `row`; raises `IntegrityError` naming the row if the pack is gone."""
-    key = pack_key(row.pack)
-    try:
-        return backend.read(key, offset=offset, length=length)
-    except KeyMissing as error:
-        raise IntegrityError(
-            f"{key}, which holds {row.name}@{row.version[:12]}, is missing; {RESTORE}"
-        ) from error
+def read_payloads(backend: Backend, rows: Sequence[Row], *, gap: int = 0) -> list[bytes]:
+    """Read payloads of one pack, sorted by offset; those at most `gap` bytes apart share a request.
 
+    Raises `IntegrityError` if one of them is not what the version of its row stands for.
+    """
+    key = pack_key(rows[0].pack)
+    regions = [Region(row.offset, row.length, row.digest) for row in rows]
+    owners = dict(zip(regions, rows, strict=True))
 
-def checked_payload(row: Row, payload: bytes) -> bytes:
-    """Return `payload` if it is what the version of `row` stands for; raises `IntegrityError` otherwise."""
-    if len(payload) != row.length or sha256(payload) != row.digest:
-        raise IntegrityError(
-            f"{pack_key(row.pack)} is damaged: the payload of {row.name}@{row.version[:12]} fails its "
-            f"checksum; {RESTORE}"
-        )
-    check_authentic(row)  # the payload fits the row, but the row may be another than the version stands for
-    return payload
+    def holds(region: Region) -> str:
+        return f"the payload of {owners[region].name}@{owners[region].version[:12]}"
+
+    payloads = read_regions(backend, key, regions, holds=holds, gap=gap)
+    for row in rows:
+        check_authentic(row)  # the payload fits the row, but the row may be another than the version's
+    return payloads
 
 
 def check_authentic(row: Row) -> Row:

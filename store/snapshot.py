@@ -22,9 +22,10 @@ from store.backend import Backend
 from store.errors import ElementNotFound, IntegrityError
 from store.fetch import check_authentic, read_payload
 from store.format import RESTORE, snapshot_rows_key
+from store.region import Region
 from store.rows import Row, rows_of
 from store.snapshot_head import IdDigest, encode_snapshot, footer_of, read_head, snapshot_id
-from store.sparse import Region, SparseTable
+from store.sparse import SparseTable
 from store.stream import in_pack_order, stream_payloads
 
 __all__ = ["Snapshot", "encode_snapshot", "open_snapshot", "read_head", "snapshot_id"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -16,25 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from store.backend import Backend
-from store.errors import IntegrityError, KeyMissing
-from store.format import RESTORE, check_digest, sha256
+from store.errors import IntegrityError
+from store.format import RESTORE
+from store.region import Region, read_regions
 from store.rows import UNREADABLE, check_table, read_groups
 
 _MAGIC = b"PAR1"
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A run of bytes of a file with the digest that it must have."""
-
-    offset: int
-    length: int
-    digest: str
-
-    @classmethod
-    def of(cls, data: bytes, offset: int, length: int) -> Region:
-        """Describe a region of `data`."""
-        return cls(offset, length, sha256(data[offset : offset + length]))
 
 
 def regions_of(data: bytes) -> tuple[list[Region], Region]:
@@ -82,10 +68,10 @@ class SparseTable:
         """
         if not numbers:
             return []
-        runs = _neighbours([self._groups[number] for number in numbers])
-        chunks = [(run[0].offset, self._fetch(run)) for run in runs]
+        regions = [self._groups[number] for number in numbers]
+        chunks = list(zip((region.offset for region in regions), self._fetch(regions), strict=True))
         if self._metadata is None:
-            self._metadata = self._parsed(self._fetch([self._footer]))
+            self._metadata = self._parsed(*self._fetch([self._footer]))
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
         try:
@@ -107,27 +93,8 @@ class SparseTable:
     def _not_ours(self) -> IntegrityError:
         return IntegrityError(f"{self._key} is not a table of this store; {RESTORE}")
 
-    def _fetch(self, regions: Sequence[Region]) -> bytes:
-        offset, length = regions[0].offset, sum(region.length for region in regions)
-        try:
-            data = self._backend.read(self._key, offset=offset, length=length)
-        except KeyMissing as error:
-            raise IntegrityError(f"{self._key}, the rows of a snapshot, is missing; {RESTORE}") from error
-        for region in regions:
-            start = region.offset - offset
-            part = data[start : start + region.length]
-            check_digest(part, region.digest, self._key, holds="rows of a snapshot")
-        return data
-
-
-def _neighbours(regions: Sequence[Region]) -> list[list[Region]]:
-    runs: list[list[Region]] = []
-    for region in regions:
-        if runs and runs[-1][-1].offset + runs[-1][-1].length == region.offset:
-            runs[-1].append(region)
-        else:
-            runs.append([region])
-    return runs
+    def _fetch(self, regions: Sequence[Region]) -> list[bytes]:
+        return read_regions(self._backend, self._key, regions, holds=lambda _: "rows of a snapshot")
 
 
 class _Islands(io.RawIOBase):

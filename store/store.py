@@ -9,8 +9,10 @@ from typing import Any, Self
 
 from store import conditional
 from store.backend import Backend, open_backend
+from store.backend.cached import CachedBackend
 from store.backend.read_only import ReadOnlyBackend
 from store.build import Build
+from store.cache import ReadCache
 from store.catalog import Catalog
 from store.doctor import probe
 from store.element import Element, Ref
@@ -55,22 +57,26 @@ class Store:
     `s3://bucket/prefix`.
     """
 
-    def __init__(self, backend: Backend, *, run: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, backend: Backend, *, run: Mapping[str, Any] | None = None, cache: ReadCache | None = None
+    ) -> None:
         """Open the store on `backend`; raises `NotAStore` or `UnsupportedFormat`.
 
-        `run` says where and why the caller works; every commit made through this instance records it. An
-        export opens too, and raises `ReadOnly` where it is to be written.
+        `run` says where and why the caller works; every commit made through this instance records it. `cache`
+        keeps payloads and rows of snapshots that were read; maintenance reads past it. An export opens too,
+        and raises `ReadOnly` where it is to be written.
         """
         self._run = dict(run or {})
         origin, features = _read_format(backend)
         self._backend = ReadOnlyBackend(backend) if EXPORT in features else backend
+        self._reading = CachedBackend(self._backend, cache) if cache else self._backend
         self._log = Log(self._backend, origin)
         self._catalog = Catalog(self._backend, self._log)
 
     @classmethod
-    def open(cls, url: str, *, run: Mapping[str, Any] | None = None) -> Self:
-        """Open an existing store; raises `NotAStore` if there is none at `url`. For `run` see `Store`."""
-        return cls(open_backend(url), run=run)
+    def open(cls, url: str, *, run: Mapping[str, Any] | None = None, cache: ReadCache | None = None) -> Self:
+        """Open an existing store; raises `NotAStore` if there is none at `url`. For the rest see `Store`."""
+        return cls(open_backend(url), run=run, cache=cache)
 
     @classmethod
     def create(cls, url: str) -> Self:
@@ -94,7 +100,7 @@ class Store:
 
     @property
     def backend(self) -> Backend:
-        """The storage underneath, for maintenance tools."""
+        """The storage underneath, without any cache, for maintenance tools."""
         return self._backend
 
     @property
@@ -160,16 +166,16 @@ class Store:
         Raises `ElementNotFound` if a reference is not visible and `IntegrityError` if the bytes are damaged.
         """
         if isinstance(what, Row):
-            return read_payload(self._backend, what)
+            return read_payload(self._reading, what)
         row = self._locate(what)
         try:
-            return read_payload(self._backend, row)
+            return read_payload(self._reading, row)
         except IntegrityError:
             self._catalog.refresh()  # what was removed or moved since is not damaged
             moved = self._locate(what)
             if moved == row:
                 raise
-            return read_payload(self._backend, moved)
+            return read_payload(self._reading, moved)
 
     def pin(self, refs: Iterable[Ref], *, message: str) -> Snapshot:
         """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`."""
@@ -177,7 +183,7 @@ class Store:
 
     def snapshot(self, spec: str) -> Snapshot:
         """Open a snapshot by id, unique prefix of at least 8 digits, tag or head (`tag:x`, `head:x`)."""
-        return open_snapshot(self._backend, resolve(self._backend, spec))
+        return open_snapshot(self._reading, resolve(self._backend, spec))
 
     def tag(self, name: str, snapshot_id: str) -> None:
         """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""

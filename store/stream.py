@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from store.backend import Backend
-from store.fetch import checked_payload, read_range
+from store.fetch import read_payloads
 from store.prefetch import prefetched
 from store.rows import Row, rows_of
 
@@ -110,9 +110,4 @@ def _span(run: list[Row]) -> int:
 
 
 def _read_run(backend: Backend, run: list[Row]) -> list[tuple[Row, bytes]]:
-    start = run[0].offset
-    data = memoryview(read_range(backend, run[0], start, _span(run)))
-    return [
-        (row, checked_payload(row, bytes(data[row.offset - start : row.offset - start + row.length])))
-        for row in run
-    ]
+    return list(zip(run, read_payloads(backend, run, gap=_GAP_BYTES), strict=True))

@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from flows.cli import (
     ask,
+    cache,
     corpus,
     demo,
     doctor,
@@ -62,6 +63,7 @@ app.command(hold.app)
 app.command(history.log)
 app.command(store.verify)
 app.command(gc.gc)
+app.command(cache.app)
 app.command(doctor.doctor)
 
 _EVERYWHERE = Group("Options of every command", sort_key=9)

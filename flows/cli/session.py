@@ -45,7 +45,7 @@ class Session:
 
         run = {"command": by, "host": platform.node(), "user": _user()} if by else {}
         try:
-            return Store.open(self.settings.store, run=run)
+            return Store.open(self.settings.store, run=run, cache=self.settings.store_cache())
         except NotAStore as error:
             raise NotAStore(f"{error}, or give another with --store") from error
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +36,20 @@ def backend(store_url: str) -> Backend:
 def store(store_url: str) -> Store:
     """Return an empty store on each kind of storage."""
     return Store.create(store_url)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if (
+        mount is None
+        or os.geteuid() != 0
+        or subprocess.run(command, check=False, capture_output=True).returncode
+    ):
+        pytest.skip("mounting a small tmpfs needs root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,23 +127,6 @@ def test_leftovers_of_killed_writers_are_swept_and_living_ones_kept(
 
     assert [path.name for path in (tmp_path / "store" / ".tmp").iterdir()] == ["young"]
     assert store.verify().ok
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of one megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if (
-        mount is None
-        or os.geteuid() != 0
-        or subprocess.run(command, check=False, capture_output=True).returncode
-    ):
-        pytest.skip("mounting a small tmpfs needs root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing_half_visible(small_disk: Path) -> None:

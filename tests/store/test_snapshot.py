@@ -13,12 +13,12 @@ import pytest
 
 from store import Row, Store
 from store.backend import Backend, open_backend
-from store.backend.s3 import S3Backend
 from store.errors import ElementNotFound, IntegrityError
 from store.format import seal, sha256, snapshot_key, snapshot_rows_key, unseal
 from store.rows import rows_of
 from store.snapshot import encode_snapshot
 from store.snapshot_head import group_rows
+from tests.store.requests import Requests
 from tests.store.samples import codec, memory
 
 COUNT = 52_809
@@ -75,29 +75,6 @@ def put(backend: Backend, snapshot: Encoded) -> str:
     backend.put(snapshot_rows_key(record["rows"]), snapshot[1])
     backend.put(snapshot_key(record["id"]), snapshot[0])
     return str(record["id"])
-
-
-class Requests:
-    """Counts what a backend asks for, on S3 the HTTP requests that botocore sends, and the bytes answered."""
-
-    def __init__(self, backend: Backend) -> None:
-        self.count = 0
-        self.bytes = 0
-        read = backend.read
-
-        def counted(key: str, *, offset: int = 0, length: int | None = None) -> bytes:
-            data = read(key, offset=offset, length=length)
-            self.count += not isinstance(backend, S3Backend)
-            self.bytes += len(data)
-            return data
-
-        def sent(**_: Any) -> None:
-            self.count += 1
-
-        backend.read = counted  # type: ignore[method-assign]
-        if isinstance(backend, S3Backend):
-            for client in (backend._client, backend._client_once):
-                client.meta.events.register("before-send.s3", sent)
 
 
 def test_opening_a_store_and_reading_one_element_of_52_809_takes_four_requests(
