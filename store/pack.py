@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from store.backend import Body, HashedBytes
-from store.element import Element, describe_tensors, record_of
+from store.element import Element, check_full_name, describe_tensors, record_of
 from store.errors import IntegrityError
-from store.format import canonical_json, sha256
+from store.format import RESTORE, canonical_json, is_digest, pack_key, sha256
 from store.rows import Row
 
 MAGIC = b"CELLARP1"
@@ -60,6 +60,45 @@ def head_of(row: Row) -> bytes:
     return canonical_json(
         {"dtype": row.dtype, "facts": row.facts, "record": record, "shape": list(row.shape)}
     )
+
+
+def row_of(frame: Frame, pack: str) -> Row:
+    """Return the row of the element in a frame of pack `pack`, the opposite of `head_of`.
+
+    Raises `IntegrityError` if the head is not one that `head_of` writes, or describes another payload.
+    """
+    try:
+        record, shape = frame.head["record"], tuple(frame.head["shape"])
+        row = Row(
+            name=check_full_name(f"{record['kind']}/{record['name']}"),
+            kind=record["kind"],
+            version=sha256(canonical_json(record)),
+            digest=record["payload"]["digest"],
+            pack=pack,
+            offset=frame.offset,
+            length=frame.length,
+            media=record["media"],
+            requires=tuple(record["requires"]),
+            provenance=record["provenance"],
+            facts=frame.head["facts"],
+            dtype=frame.head["dtype"],
+            shape=shape,
+        )
+        right = (
+            row.digest == frame.payload_digest
+            and all(type(text) is str for text in (row.media, row.dtype, row.recipe, *row.requires))
+            and all(map(is_digest, row.requires))
+            and all(type(size) is int and 0 <= size < 2**63 for size in shape)
+            and isinstance(row.facts, dict)
+            and canonical_json(frame.head) == head_of(row)
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        right = False
+    if not right:
+        raise IntegrityError(
+            f"{pack_key(pack)} holds something at byte {frame.offset} that no store wrote; {RESTORE}"
+        )
+    return row
 
 
 def frame_size(row: Row) -> int:

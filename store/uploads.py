@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from store.backend import Backend
 from store.format import pack_key
-from store.pack import PackBuilder
+from store.pack import PackBuilder, SealedPack
 from store.rows import tabulate
 
 _PACKS = 3
@@ -54,6 +54,12 @@ class Uploads:
         self._all.append(upload)
         self._unwritten.append(upload)
         self._begin(upload)
+
+    def take_over(self, pack: SealedPack, *, stored: bool) -> None:
+        """Write a pack that was finished and checked elsewhere, here and now, unless it is `stored`."""
+        if not stored:
+            self._backend.put(pack_key(pack.digest), pack.data)
+        self._all.append(_Upload(None, len(pack.data), pack.digest, tabulate(pack.rows)))
 
     def wait(self) -> None:
         """Wait until every pack is written and no thread is left."""

@@ -17,7 +17,7 @@ from store.backend import Backend
 from store.element import Element, Ref
 from store.errors import InputError
 from store.format import part_key, plain, sha256
-from store.pack import TARGET_BYTES, PackBuilder
+from store.pack import TARGET_BYTES, PackBuilder, SealedPack
 from store.rows import encode_described
 from store.uploads import Uploads
 
@@ -100,6 +100,18 @@ class Writer:
             self._pack.add(element)
             self._versions.add(element.version)
         return element.ref
+
+    def add_pack(self, pack: SealedPack, *, stored: bool = False) -> None:
+        """Take over a finished pack as it is, writing it unless the storage has it already (`stored`).
+
+        The caller has checked it. Its rows become visible; whatever else it holds does not.
+        """
+        if self._receipt is not None:
+            raise InputError(f"unit {self._unit!r} is finished; open another writer for more packs")
+        self._check_open()
+        self._send()
+        self._renew()
+        self._uploads.take_over(pack, stored=stored)
 
     def finish(self, *, notes: Mapping[str, Any] | None = None) -> Receipt:
         """Upload what is left, wait for all packs, write the part, and return the receipt; again if repeated.

@@ -23,6 +23,8 @@ from flows.cli import (
     snapshot,
     stages,
     store,
+    transfer,
+    trust,
 )
 from flows.cli.outcome import run
 from flows.cli.session import Session
@@ -54,6 +56,9 @@ app.command(snapshot.app)
 snapshot.app.command(history.diff)
 snapshot.app.command(revisions.retire)
 snapshot.app.command(revisions.replace)
+transfer.register(snapshot.app)
+trust.register(snapshot.app)
+app.command(trust.keys)
 app.command(evaluation.app)
 app.command(demo.demo)
 app.command(ask.ask)

@@ -209,10 +209,11 @@ class LocalBackend:
                 f"{key} does not exist in {self.url}; check the store with `cellar verify`"
             ) from error
         except OSError as error:
-            raise _storage_error(error, verb, key, self.url) from error
+            raise storage_error(error, verb, key, self.url) from error
 
 
-def _storage_error(error: OSError, verb: str, key: str, url: str) -> StorageUnavailable:
+def storage_error(error: OSError, verb: str, key: str, url: str) -> StorageUnavailable:
+    """Return the store's error for what the operating system said when we tried to `verb` an object."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"cannot {verb} {key}: no space left for {url}; free some and run again")
     if error.errno == errno.EROFS:

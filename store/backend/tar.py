@@ -29,7 +29,9 @@ MAX_SIZE = 8**11 - 1
 """What eleven octal digits hold: 8 GiB, more than any object of a store has."""
 
 _NAME_BYTES, _PREFIX_BYTES = 100, 155
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+"""What the parts between slashes of a key look like."""
+
 _OCTAL = re.compile(rb"[0-7]{11}\0")
 _MAGIC = b"ustar\x0000"
 _MOST_AT_ONCE = 2**30
@@ -188,7 +190,7 @@ class TarBackend(Unwritable):
             raise self._damaged(position, f"it holds {kind}, and an export holds regular files only")
         base, folder = block[:100].rstrip(b"\0"), block[345:500].rstrip(b"\0")
         name = (folder + b"/" + base if folder else base).decode("latin-1")
-        if not all(map(_PART.fullmatch, name.split("/"))):
+        if not all(map(PART.fullmatch, name.split("/"))):
             raise self._damaged(position, f"{name[:120]!r} is no name that an export has")
         octal = block[124:136]
         size = int(octal[:11], 8) if _OCTAL.fullmatch(octal) else -1

@@ -1,0 +1,143 @@
+"""Where an export is written: a tar file or a folder that appears under its name whole, or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from store.backend import Body
+from store.backend.local import LocalBackend, storage_error
+from store.backend.tar import END, header, padding
+from store.errors import CellarError, InputError
+
+_COMPRESSED = re.compile(r".+\.(tar\.\w+|t[bgx]z2?|tzst|zip)", re.IGNORECASE)
+
+
+class TarSink:
+    """Writes the form of tar that `store.backend.tar` reads, objects in the order in which they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
+        self._digest = hashlib.sha256()
+
+    def put(self, key: str, body: Body) -> None:
+        """Write one object."""
+        for part in (header(key, len(body)), body, padding(len(body))):
+            self._write(part)
+
+    def finish(self) -> str:
+        """Write the end marks, wait for the disk, and return the SHA-256 of the whole file."""
+        self._write(END)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._digest.hexdigest()
+
+    def close(self) -> None:
+        """Let go of the file; what a full disk did not take is of no use any more."""
+        with suppress(OSError):
+            self._file.close()
+
+    def _write(self, data: Body) -> None:
+        self._digest.update(data)
+        self._file.write(data)
+
+
+class FolderSink:
+    """Writes objects as files below a folder, as they lie in a store."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir()
+        self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._folder, fcntl.LOCK_EX)
+        self._backend = LocalBackend(path)
+
+    def put(self, key: str, body: Body) -> None:
+        """Write one object, flushed to the disk."""
+        self._backend.put(key, body)
+
+    def finish(self) -> str:
+        """Leave nothing but the objects; a folder as a whole has no digest."""
+        (self._backend.root / ".tmp").rmdir()
+        return ""
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        os.close(self._folder)
+
+
+@contextmanager
+def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
+    """Give a sink for a tar file (`.tar`) or a folder that is at `path` once the block has ended well.
+
+    Until then it lies beside it under a hidden name, which is removed if the block ends otherwise, and by a
+    later export to the same name if this process is killed. Raises `InputError` if there is something at
+    `path` already, which stays as it is, and `StorageUnavailable` if the disk is full or read-only.
+    """
+    if _COMPRESSED.fullmatch(path.name):
+        raise InputError(f"{path} names a compressed archive; export to a .tar, then compress that file")
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    with _translated(path):
+        with _alone(path):
+            _sweep(path)
+        sink = TarSink(hidden) if path.suffix == ".tar" else FolderSink(hidden)
+        try:
+            yield sink
+            with _alone(path):
+                hidden.rename(path)
+        finally:
+            sink.close()
+            _remove(hidden)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other exports out of the folder of `path`, and make sure that nothing is at `path`."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if os.path.lexists(path):
+            raise InputError(f"{path} exists and is left as it is; remove it or export to another name")
+        yield
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed exports to the same name left behind."""
+    for hidden in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        with suppress(OSError):
+            handle = os.open(hidden, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(hidden)
+            finally:
+                os.close(handle)
+
+
+def _remove(hidden: Path) -> None:
+    if hidden.is_dir():
+        shutil.rmtree(hidden)
+    else:
+        hidden.unlink(missing_ok=True)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except CellarError:
+        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"there is no folder {path.parent}; make it first, or export elsewhere") from error
+    except OSError as error:
+        raise storage_error(error, "write", path.name, f"file:{path.parent}") from error
