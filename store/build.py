@@ -6,6 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from store.backend import Backend
 from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
@@ -15,20 +18,23 @@ from store.format import (
     canonical_json,
     check_digest,
     check_label,
-    index_key,
     pack_key,
     part_key,
     parts_prefix,
     plain,
     sha256,
 )
+from store.index import encode_index, write_index
 from store.lease import Lease
 from store.log import PUBLISH, Commit, Draft, Log
 from store.pack import TARGET_BYTES
-from store.rows import Row, decode_table, encode_rows, rows_of
+from store.rows import SCHEMA, Row, decode_table, rows_of
+from store.visibility import sorted_rows
 from store.writer import Receipt, Writer
 
 _MAX_UNIT = 256
+_CHECKED_ROWS = 1024
+"""Rows that are turned into objects at once to be checked: all of a large build would fill the memory."""
 _log = logging.getLogger(__name__)
 
 
@@ -91,7 +97,7 @@ class Build:
 
     def rows(self, receipt: Receipt) -> list[Row]:
         """Return the rows that a receipt stands for, in the order they were added."""
-        return self._read_parts([receipt])[0]
+        return rows_of(self._read_parts([receipt])[0])
 
     def commit(
         self,
@@ -111,12 +117,10 @@ class Build:
             receipts.values() if isinstance(receipts, Mapping) else receipts,
             key=lambda receipt: (receipt.unit, receipt.part),
         )
-        rows: dict[str, Row] = {}
-        sizes: dict[str, int] = {}
-        for receipt, members in zip(chosen, self._read_parts(chosen), strict=True):
-            for row in members:
-                rows.setdefault(row.version, row)
-            sizes.update(receipt.packs)
+        parts = self._read_parts(chosen)
+        table = _first_of_each(pa.concat_tables([SCHEMA.empty_table(), *parts]))
+        versions = table["version"].to_pylist()
+        sizes = {digest: size for receipt in chosen for digest, size in receipt.packs}
         identity = sha256(canonical_json(sorted({receipt.part for receipt in chosen})))
         looked_at = self._log.tip.sequence  # may be behind, so that more is checked again than needed
         self._check_packs(sizes)
@@ -124,47 +128,40 @@ class Build:
         def prepare() -> Draft | Commit:
             nonlocal looked_at
             self._catalog.catch_up()
-            known = self._catalog.known(rows)
-            new = sorted(
-                (row for version, row in rows.items() if version not in known),
-                key=lambda row: (row.name, row.version),
-            )
-            if not new:
-                return self._newest(rows)
+            known = self._catalog.known(versions)
+            new = table.filter(pa.array([version not in known for version in versions], pa.bool_()))
+            if not len(new):
+                newest = self._catalog.newest_commit(versions)
+                return self._log.at(newest) if newest else self._log.tip
             removals = self._catalog.removals
-            dying = next((row.pack for row in new if row.pack in removals.dying.packs), None)
+            used = {pack: sizes[pack] for pack in sorted(new["pack"].unique().to_pylist())}
+            dying = next((pack for pack in used if pack in removals.dying.packs), None)
             if dying is not None:
                 raise ConflictError(
                     f"{pack_key(dying)}, which build {self.name} wrote, is being removed at this moment; run "
                     "again when `cellar gc` has finished"
                 )
             if removals.changed_at > looked_at:
-                self._check_packs({row.pack: sizes[row.pack] for row in new})
+                self._check_packs(used)
                 looked_at = self._log.tip.sequence
-            used = {row.pack: sizes[row.pack] for row in new}
-            index = encode_rows(new, {"packs": used})
-            self._backend.put(index_key(sha256(index)), index)
+            index = encode_index(sorted_rows(new), used)
+            write_index(self._backend, index)
             return Draft(
                 action=PUBLISH,
                 message=message,
                 run=plain({**self._run, **(run or {})}),
                 build=self.name,
                 receipts=identity,
-                indexes=(sha256(index),),
+                indexes=(index.digest,),
                 elements=len(new),
-                bytes=sum(row.length for row in new),
+                bytes=pc.sum(new["length"]).as_py(),
                 packs=len(used),
             )
 
         commit = self._log.append(prepare)
         self._catalog.catch_up()
-        write_checkpoint_if_due(self._backend, self._log)
+        write_checkpoint_if_due(self._backend, self._log, self._catalog, commit)
         return commit
-
-    def _newest(self, versions: Iterable[str]) -> Commit:
-        visible = self._catalog.get_all(versions)
-        newest = max((row.commit for row in visible.values()), default=0)
-        return self._log.at(newest) if newest else self._log.tip
 
     def _check_packs(self, sizes: Mapping[str, int]) -> None:
         for digest in self._lacking_packs(sizes):
@@ -175,7 +172,7 @@ class Build:
         found = sizes_of(self._backend, [pack_key(digest) for digest in sizes])
         return {digest for digest, size in zip(sizes, found, strict=True) if size != sizes[digest]}
 
-    def _read_parts(self, receipts: Sequence[Receipt]) -> list[list[Row]]:
+    def _read_parts(self, receipts: Sequence[Receipt]) -> list[pa.Table]:
         keys = [part_key(self.name, receipt.part) for receipt in receipts]
         try:
             files = fetch_all(self._backend, keys)
@@ -183,30 +180,38 @@ class Build:
             raise IntegrityError(f"a part of build {self.name} is missing; run the build again") from error
         tables = []
         for receipt, key, data in zip(receipts, keys, files, strict=True):
-            stored, rows = self._decode(key, data)
+            stored, table = self._decode(key, data)
             if stored != receipt:
                 raise IntegrityError(
                     f"the receipt of unit {receipt.unit!r} is not that of {key}; build again"
                 )
-            tables.append(rows)
+            tables.append(table)
         return tables
 
-    def _decode(self, key: str, data: bytes) -> tuple[Receipt, list[Row]]:
+    def _decode(self, key: str, data: bytes) -> tuple[Receipt, pa.Table]:
         digest = key.rpartition("/")[2].removesuffix(".parquet")
         table, metadata = decode_table(check_digest(data, digest, key, holds="part of a build"), key)
-        rows = rows_of(table)
-        forged = next((row for row in rows if not row.is_authentic()), None)
-        if forged is not None:
-            raise IntegrityError(
-                f"{key} describes {forged.name} in a way that its version denies; run the build again"
+        for start in range(0, len(table), _CHECKED_ROWS):
+            forged = next(
+                (row for row in rows_of(table.slice(start, _CHECKED_ROWS)) if not row.is_authentic()), None
             )
+            if forged is not None:
+                raise IntegrityError(
+                    f"{key} describes {forged.name} in a way that its version denies; run the build again"
+                )
         receipt = Receipt(
             build=self.name,
             unit=metadata["unit"],
             part=digest,
-            elements=len(rows),
-            bytes=sum(row.length for row in rows),
+            elements=len(table),
+            bytes=pc.sum(table["length"]).as_py() or 0,
             packs=tuple(sorted((str(pack), int(size)) for pack, size in metadata["packs"].items())),
             notes=metadata["notes"],
         )
-        return receipt, rows
+        return receipt, table
+
+
+def _first_of_each(table: pa.Table) -> pa.Table:
+    """Return the first row of each version."""
+    first = {version: n for n, version in reversed(list(enumerate(table["version"].to_pylist())))}
+    return table if len(first) == len(table) else table.take(pa.array(sorted(first.values()), pa.int64()))

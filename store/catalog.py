@@ -1,7 +1,8 @@
 """The catalog: every visible version, found by version, name or recipe.
 
-It is read once and then incrementally: a refresh costs one request when nothing was committed, and else the
-new log entries and their index files. If two commits raced to publish one version, the first one counts.
+It is a view of index files and holds few of them: the small ones of recent commits. Of the others it reads
+what a question needs (see `store.source`). A refresh costs one request when nothing was committed, and else
+the new log entries and their index files. If two commits raced to publish one version, the first one counts.
 
 A row whose pack was collected since its commit is invisible. A row whose pack is condemned is visible to
 readers and hidden from writers (`known`, `find`, `find_all`, `find_many`), so that they publish the version
@@ -10,30 +11,27 @@ again instead of relying on what may go away.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from store.backend import Backend
-from store.checkpoint import BLOCK
-from store.errors import IntegrityError, KeyMissing
-from store.fetch import fetch_all
-from store.format import RESTORE, check_digest, index_key
-from store.log import Commit, Log
-from store.removals import Removals, read_removal
-from store.rows import SCHEMA, Row, decode_table, rows_of
+from store.entry import PIN, PUBLISH, REPAIR, Commit
+from store.errors import IntegrityError
+from store.fetch import check_authentic
+from store.log import Log
+from store.manifest import Checkpoint, Segment
+from store.parallel import in_parallel
+from store.removals import Removal, Removals, read_removal
+from store.rows import SCHEMA, Row, rows_of
+from store.source import GroupCache, Source, Wanted, open_source
+from store.visibility import NEEDED, in_order, lasting, living, one_per_version, sorted_rows
 
-
-class _Place(NamedTuple):
-    """Where a row is: number of a table and position in it; and what decides whether it is visible."""
-
-    table: int
-    position: int
-    commit: int
-    pack: str
+R = TypeVar("R")
+_log = logging.getLogger(__name__)
 
 
 class Catalog:
@@ -44,17 +42,27 @@ class Catalog:
         self._store_log = log
         self._lock = log.lock  # one lock for both: a commit refreshes the catalog while it holds the log
         self._seen = 0
+        self._checkpoint = Checkpoint()
+        self._plain = True
         self._removals = Removals()
-        self._tables: list[pa.Table] = []
-        self._by_version: dict[str, list[_Place]] = defaultdict(list)
-        self._by_name: dict[str, set[str]] = defaultdict(set)
-        self._by_recipe: dict[str, set[str]] = defaultdict(set)
-        self._sizes: dict[str, int] = {}
+        self._sources: dict[tuple[str, int], Source] = {}
+        self._cache = GroupCache()
+        self._removal_files: dict[str, Removal] = {}
 
     @property
     def removals(self) -> Removals:
         """What is condemned, being removed or gone, as of the last `refresh`."""
         return self._removals
+
+    @property
+    def sources(self) -> list[Source]:
+        """The index files that hold all rows, those of the log's checkpoint first."""
+        return list(self._sources.values())
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing was ever condemned or repaired, so that no version has two rows."""
+        return self._plain
 
     def refresh(self) -> None:
         """Read what was committed since the last call."""
@@ -65,58 +73,44 @@ class Catalog:
     def catch_up(self) -> None:
         """Take in the commits that the log has read already: no request if there is none."""
         with self._lock:
-            commits = self._store_log.commits()
-            sources: list[tuple[str, int]] = []
-            seen = self._seen
-            if seen == 0:
-                merged = self._store_log.checkpoint.merged
-                sources += [(digest, 0) for digest in merged if digest]
-                seen = len(merged) * BLOCK
-            replaced = {digest for commit in commits for digest in commit.replaces}
-            sources += [
-                (digest, commit.sequence)
-                for commit in commits[seen:]
-                for digest in commit.indexes
-                if digest not in replaced
-            ]
-            removals = self._fold(commits[self._seen :])
-            tables = self._fetch(sources)
-            for table, sizes in tables:  # only now that all of them are known to be intact
-                self._admit(table)
-                self._sizes.update(sizes)
-            self._removals = removals.without(_packs_since(removals.condemned_at, tables))
-            self._seen = len(commits)
+            while self._checkpoint is not self._store_log.checkpoint or (
+                self._seen != self._store_log.tip.sequence
+            ):
+                try:
+                    self._take_in(self._store_log.checkpoint, self._store_log.recent())
+                except IntegrityError as error:
+                    self._distrust_checkpoint(error)
 
     def known(self, versions: Iterable[str]) -> set[str]:
         """Return those of `versions` that a writer need not publish again."""
-        with self._lock:
-            return {version for version in versions if self._place(version, free=True) is not None}
+        return set(self._look_up("version", versions, free=True)["version"].to_pylist())
 
     def find(self, recipe: str) -> Row | None:
         """Return the first published version that the step with fingerprint `recipe` made, or None.
 
         The first, so that every later run agrees on it even if two runs raced.
         """
-        rows = self.find_all(recipe)
-        return rows[0] if rows else None
+        return self.find_many([recipe]).get(recipe)
 
     def find_all(self, recipe: str) -> list[Row]:
         """Return every version that the step with fingerprint `recipe` made, in the order published."""
-        with self._lock:
-            versions = self._by_recipe.get(recipe, ()) if recipe else ()
-            rows = self._rows(self._place(version, free=True) for version in versions)
+        rows = _rows_in(self._look_up("recipe", [recipe], free=True))
         return sorted(rows, key=lambda row: (row.commit, row.name, row.version))
 
     def find_many(self, recipes: Iterable[str]) -> dict[str, Row]:
         """Return what `find` returns for each of `recipes`, without those that made nothing."""
-        found = ((recipe, self.find(recipe)) for recipe in recipes)
-        return {recipe: row for recipe, row in found if row is not None}
+        table = self._look_up("recipe", recipes, free=True)
+        keys = [("commit", "descending"), ("name", "descending"), ("version", "descending")]
+        order = pc.sort_indices(table, sort_keys=keys)
+        made = dict(zip(table["recipe"].take(order).to_pylist(), order.to_pylist(), strict=True))
+        return {row.recipe: row for row in _rows_in(table.take(pa.array(list(made.values()), pa.int64())))}
 
     def latest(self, full_name: str) -> Row | None:
         """Return the newest version of `kind/name`, or None."""
-        with self._lock:
-            rows = self._rows(self._place(version) for version in self._by_name.get(full_name, ()))
-        return max(rows, key=lambda row: (row.commit, row.version), default=None)
+        table = self._look_up("name", [full_name])
+        keys = [("commit", "descending"), ("version", "descending")]
+        rows = _rows_in(table.take(pc.sort_indices(table, sort_keys=keys).slice(0, 1)))
+        return rows[0] if rows else None
 
     def get(self, version: str) -> Row | None:
         """Return the row of an exact version, or None."""
@@ -124,114 +118,144 @@ class Catalog:
 
     def get_all(self, versions: Iterable[str]) -> dict[str, Row]:
         """Return the rows of those `versions` that are visible; far faster than `get` one by one."""
-        with self._lock:
-            return {row.version: row for row in self._rows(self._place(version) for version in versions)}
+        return {row.version: row for row in _rows_in(self._look_up("version", versions))}
+
+    def newest_commit(self, versions: Iterable[str]) -> int:
+        """Return the newest commit that made any of `versions` visible, 0 if none is."""
+        return pc.max(self._look_up("version", versions)["commit"]).as_py() or 0
 
     def rows(self, kind: str | None = None) -> list[Row]:
         """Return every visible version, of one kind or of all, sorted by name and then commit."""
-        with self._lock:
-            rows = self._rows(self._place(version) for version in self._by_version)
-        return sorted(
-            (row for row in rows if kind is None or row.kind == kind),
-            key=lambda row: (row.name, row.commit, row.version),
-        )
+        bounds = () if kind is None else (f"{kind}/", f"{kind}0")  # "0" follows "/"
 
-    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield `columns` of every visible version, in tables of bounded size and no particular order."""
-        with self._lock:
-            chosen: dict[int, list[int]] = defaultdict(list)
-            for version in self._by_version:
-                place = self._place(version)
-                if place is not None:
-                    chosen[place.table].append(place.position)
-            tables = [
-                self._tables[number].select(list(columns)).take(pa.array(positions, pa.int64()))
-                for number, positions in chosen.items()
-            ]
-        yield from tables
+        def collect() -> list[Row]:
+            tables = self._in_order(SCHEMA.names, *bounds)
+            wanted = (t if kind is None else t.filter(pc.equal(t["kind"], kind)) for t in tables)
+            return [row for table in wanted for row in rows_of(table)]
+
+        return sorted(self._ask(collect), key=lambda row: (row.name, row.commit, row.version))
+
+    def scan(self, columns: Sequence[str], kind: str | None = None) -> Iterator[pa.Table]:
+        """Yield `columns` of every visible version, of one kind or of all, by name, in bounded memory."""
+        bounds = () if kind is None else (f"{kind}/", f"{kind}0")
+        needed = list(dict.fromkeys([*columns, *NEEDED, "kind"]))
+        for table in self._in_order(needed, *bounds):
+            yield (table if kind is None else table.filter(pc.equal(table["kind"], kind))).select(
+                list(columns)
+            )
 
     def packs(self) -> dict[str, int]:
         """Return every pack that a visible row is in, with its size."""
-        with self._lock:
-            places = (place for places in self._by_version.values() for place in places)
-            used = {place.pack for place in places if not self._removals.is_dead(place.pack, place.commit)}
-            return {pack: self._sizes[pack] for pack in sorted(used)}
+
+        def collect() -> dict[str, int]:
+            found: dict[str, int] = {}
+            for source in self._sources.values():
+                for pack, (size, newest) in source.packs().items():
+                    if not self._removals.is_dead(pack, newest):
+                        found[pack] = size
+            return dict(sorted(found.items()))
+
+        return self._ask(collect)
 
     def __contains__(self, version: str) -> bool:
-        with self._lock:
-            return self._place(version) is not None
+        return len(self._look_up("version", [version])) > 0
 
     def __len__(self) -> int:
         with self._lock:
-            return sum(self._place(version) is not None for version in self._by_version)
+            if self._plain:
+                return sum(source.segment.rows for source in self._sources.values())
+        return sum(len(table) for table in self.scan(["version"]))
 
-    def _place(self, version: str, *, free: bool = False) -> _Place | None:
-        """Return the first row of a version that is visible and not condemned; else, unless `free`, any."""
-        places = self._by_version.get(version, ())
-        living = [place for place in places if not self._removals.is_dead(place.pack, place.commit)]
-        lasting = [place for place in living if place.pack not in self._removals.condemned.packs]
-        if lasting or free:
-            return lasting[0] if lasting else None
-        return living[0] if living else None
+    def _look_up(self, column: str, values: Iterable[str], *, free: bool = False) -> pa.Table:
+        """Return the row of each version that holds one of `values`; `free`: none of a condemned pack."""
+        wanted = Wanted(column, values)
 
-    def _rows(self, places: Iterable[_Place | None]) -> list[Row]:
-        """Materialise rows, one pass per table."""
-        positions: dict[int, list[int]] = defaultdict(list)
-        for place in places:
-            if place is not None:
-                positions[place.table].append(place.position)
-        return [row for number, chosen in positions.items() for row in rows_of(self._tables[number], chosen)]
+        def collect() -> pa.Table:
+            sources = list(self._sources.values())
+            fresh = [source for source in sources if not source.is_prepared(column)]
+            in_parallel(self._backend, lambda source: source.prepare(column), fresh)
+            tables = [table for source in sources for table in source.by(wanted)]
+            table = living(pa.concat_tables([SCHEMA.empty_table(), *tables]), self._removals)
+            table = sorted_rows(lasting(table, self._removals) if free else table)
+            return one_per_version(table, self._removals)
 
-    def _fold(self, commits: Sequence[Commit]) -> Removals:
-        removals = self._removals
-        for commit in commits:
-            removal = read_removal(self._backend, commit.removal) if commit.removal else None
-            removals = removals.after(commit, removal)
-        return removals
+        return self._ask(collect) if wanted.values else SCHEMA.empty_table()
 
-    def _fetch(self, sources: list[tuple[str, int]]) -> list[tuple[pa.Table, dict[str, Any]]]:
-        """Read index files; rows that do not say which commit they are of get that of their source."""
-        keys = [index_key(digest) for digest, _ in sources]
-        try:
-            files = fetch_all(self._backend, keys)
-        except KeyMissing as error:
-            raise IntegrityError(
-                f"an index file that the log names is missing ({error}); {RESTORE}"
-            ) from error
-        tables = []
-        for (digest, commit), key, data in zip(sources, keys, files, strict=True):
-            table, metadata = decode_table(check_digest(data, digest, key, holds="index of a commit"), key)
-            if not set(table["pack"].unique().to_pylist()) <= metadata["packs"].keys():
-                raise IntegrityError(f"{key} does not say how large its packs are; {RESTORE}")
-            tables.append((_numbered(table, commit, key), metadata["packs"]))
-        return tables
+    def _in_order(self, columns: Sequence[str], *bounds: str) -> Iterator[pa.Table]:
+        with self._lock:
+            removals = self._removals
+            streams = [source.chunks(columns, *bounds) for source in self._sources.values()]
+        for table in in_order(streams):
+            table = one_per_version(living(table, removals), removals)
+            if len(table):
+                yield table
 
-    def _admit(self, table: pa.Table) -> None:
-        number = len(self._tables)
-        self._tables.append(table)
-        columns = (table[name].to_pylist() for name in ("version", "name", "recipe", "commit", "pack"))
-        for position, (version, name, recipe, commit, pack) in enumerate(zip(*columns, strict=True)):
-            places = self._by_version[version]
-            if not any((place.commit, place.pack) == (commit, pack) for place in places):
-                places.append(_Place(number, position, commit, pack))
-                places.sort(key=lambda place: place.commit)
-            self._by_name[name].add(version)
-            self._by_recipe[recipe].add(version)
+    def _ask(self, question: Callable[[], R]) -> R:
+        """Answer from the view; from the log itself if a checkpoint led to what is damaged or gone."""
+        with self._lock:
+            while True:
+                try:
+                    return question()
+                except IntegrityError as error:
+                    self._distrust_checkpoint(error)
+                    self.catch_up()
+
+    def _distrust_checkpoint(self, error: IntegrityError) -> None:
+        """Go back to an older checkpoint, in the end to the log itself; raise `error` if that was in use."""
+        if not self._store_log.distrust_checkpoint():
+            raise error
+        _log.warning("%s is opened again without its newest checkpoint: %s", self._backend.url, error)
+
+    def _take_in(self, checkpoint: Checkpoint, recent: Sequence[Commit]) -> None:
+        removals = checkpoint.removals
+        for commit in recent:
+            removals = removals.after(commit, self._removal_of(commit))
+        sources = self._open(_segments(checkpoint, recent))
+        if removals.condemned.packs:
+            since = max(removals.condemned_at, checkpoint.sequence)
+            for source in sources.values():
+                if source.segment.commit > since:
+                    newest = source.packs().items()
+                    removals = removals.without(p for p, (_, n) in newest if n > removals.condemned_at)
+        # Taken over together, now that everything was there and intact.
+        self._removals = self._removals if removals == self._removals else removals
+        self._sources = sources
+        self._plain = checkpoint.plain and all(commit.action in (PUBLISH, PIN) for commit in recent)
+        self._checkpoint, self._seen = checkpoint, recent[-1].sequence if recent else checkpoint.sequence
+
+    def _open(self, segments: Sequence[Segment]) -> dict[tuple[str, int], Source]:
+        """Return the sources of `segments`, in order; those that are open already stay as they are."""
+        missing = [segment for segment in segments if (segment.index, segment.commit) not in self._sources]
+        opened = in_parallel(self._backend, lambda s: open_source(self._backend, s, self._cache), missing)
+        fresh = {(source.segment.index, source.segment.commit): source for source in opened}
+        known = {**self._sources, **fresh}
+        return {(s.index, s.commit): known[s.index, s.commit] for s in segments}
+
+    def _removal_of(self, commit: Commit) -> Removal | None:
+        if not commit.removal:
+            return None
+        if commit.removal not in self._removal_files:
+            self._removal_files[commit.removal] = read_removal(self._backend, commit.removal)
+        return self._removal_files[commit.removal]
 
 
-def _numbered(table: pa.Table, commit: int, key: str) -> pa.Table:
-    """Return `table` with `commit` where it says none; it cannot say one that came later."""
-    if not commit:
-        return table
-    numbers = pc.if_else(pc.equal(table["commit"], 0), pa.scalar(commit, pa.int64()), table["commit"])
-    if pc.any(pc.greater(numbers, commit)).as_py():
-        raise IntegrityError(f"{key} has rows of commits after the one that names it; {RESTORE}")
-    return table.set_column(SCHEMA.get_field_index("commit"), SCHEMA.field("commit"), numbers)
+def _segments(checkpoint: Checkpoint, recent: Sequence[Commit]) -> list[Segment]:
+    """Return all index files that hold rows: those of the checkpoint and of the commits after it.
+
+    How many rows an index of a repair has is not said in the log: it is opened as one of unknown size.
+    """
+    replaced = {digest for commit in recent for digest in commit.replaces}
+    segments = [
+        *checkpoint.segments,
+        *(
+            Segment(digest, commit.elements if commit.action != REPAIR else 0, commit.sequence)
+            for commit in recent
+            for digest in commit.indexes
+        ),
+    ]
+    return [segment for segment in segments if segment.index not in replaced]
 
 
-def _packs_since(commit: int, tables: Iterable[tuple[pa.Table, dict[str, Any]]]) -> set[str]:
-    """Return the packs of rows that were committed after `commit`."""
-    packs: set[str] = set()
-    for table, _ in tables:
-        packs.update(table.filter(pc.greater(table["commit"], commit))["pack"].unique().to_pylist())
-    return packs
+def _rows_in(table: pa.Table) -> list[Row]:
+    """Return rows whose versions are the digests of what they describe; raises `IntegrityError` otherwise."""
+    return [check_authentic(row) for row in rows_of(table)]

@@ -1,146 +1,174 @@
-"""Log checkpoints: what lets a store open without replaying its history.
+"""Writing checkpoints: merge what recent commits added, and say where everything is.
 
-Every 64 commits, one of the committers writes `log/checkpoint-<n>-<sha256>.parquet`. It holds entries 1 to
-`n` as they are, and for each block of 64 entries the digest of one index file that merges the index files
-of the block. So an open reads one checkpoint, one index per block and at most 64 recent entries, and a
-block is merged once: the work is in proportion to what was added, not to what the store holds. Checkpoints
-are derived data; a damaged or missing one costs time, and `verify` compares it with the log.
+A checkpoint is due when commits after the last one are many or have many rows. Their index files are merged
+into one segment, which is merged with the last segments before it while these are at most twice as large: so
+there are few segments, their sizes fall by halves, and a row is rewritten a number of times that grows with
+the logarithm of the store's size. Blocks of history are merged in the same way.
+
+Everything here is derived data. The commit that made a checkpoint due is visible already, so a failure is
+logged and left to a later committer. Committers that write the same checkpoint write the same bytes.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from dataclasses import replace
 
 from store.backend import Backend
-from store.errors import IntegrityError, KeyMissing, StorageUnavailable
-from store.fetch import fetch_all
-from store.format import (
-    CHECKPOINT_PREFIX,
-    check_digest,
-    checkpoint_key,
-    index_key,
-    is_digest,
-    sha256,
-)
-from store.rows import (
-    UNREADABLE,
-    check_columns,
-    decode_table,
-    encode_rows,
-    encode_table,
-    read_parquet,
-    rows_of,
-)
+from store.catalog import Catalog
+from store.entry import Commit
+from store.errors import CellarError
+from store.format import directory_key, history_key, index_key
+from store.history import Block, encode_block
+from store.index import IndexBuilder, write_index
+from store.log import Log
+from store.manifest import Checkpoint, Segment, encode_checkpoint
+from store.removals import Removals
+from store.rows import SCHEMA
+from store.source import Source
+from store.visibility import in_order, living, one_per_pack
 
-if TYPE_CHECKING:
-    from store.log import Commit, Log
-
-BLOCK = 64
-"""Commits per block; a checkpoint covers whole blocks."""
-
-_SCHEMA = pa.schema(
-    [("sequence", pa.int64()), ("digest", pa.string()), ("entry", pa.string()), ("index", pa.string())]
-)
+BLOCK = 8
+"""Commits after which a checkpoint is due, however few rows they have."""
+ROWS = 4096
+"""Rows after which a checkpoint is due, however few commits they are of."""
+FINAL_ROWS = 131_072
+"""A segment of this many rows is not merged any more."""
+_FINAL_ENTRIES = 8192
+_FACTOR = 2
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Entries 1 to `sequence` and, per block of `BLOCK` entries, the digest of its merged index (or "")."""
-
-    entries: list[bytes]
-    merged: list[str]
-
-    @property
-    def sequence(self) -> int:
-        """Number of the last entry it covers."""
-        return len(self.entries)
-
-    @classmethod
-    def empty(cls) -> Checkpoint:
-        """The checkpoint of a store that has none."""
-        return cls([], [])
-
-
-def latest_checkpoint(backend: Backend) -> Checkpoint:
-    """Read the newest intact checkpoint; a damaged one is logged, because the log says all that it did."""
-    for key in reversed([item.key for item in backend.list(CHECKPOINT_PREFIX)]):
-        try:
-            return decode_checkpoint(backend.read(key), key)
-        except (IntegrityError, KeyMissing) as error:
-            _log.warning("a checkpoint of %s is left out, opening takes longer: %s", backend.url, error)
-    return Checkpoint.empty()
-
-
-def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
-    """Decode a checkpoint file, checked against the digest in its key."""
-    digest = key.removesuffix(".parquet").rpartition("-")[2]
-    if not is_digest(digest):
-        raise IntegrityError(f"{key} is not the name of a checkpoint; delete that object")
-    check_digest(data, digest, key, holds="log checkpoint")
-    try:
-        table = read_parquet(pa.BufferReader(data))
-        check_columns(table, _SCHEMA)
-        columns = table.to_pydict()
-        entries = [entry.encode() for entry in columns["entry"]]
-    except UNREADABLE as error:
-        raise IntegrityError(f"{key} is not a checkpoint of this store; delete that object") from error
-    merged = columns["index"][BLOCK - 1 :: BLOCK]
-    if len(entries) != len(merged) * BLOCK or not all(is_digest(digest) for digest in merged if digest):
-        raise IntegrityError(f"{key} does not cover whole blocks of the log; delete that object")
-    return Checkpoint(entries, merged)
-
-
-def write_checkpoint_if_due(backend: Backend, log: Log) -> None:
-    """Write a checkpoint if a block was completed since the last one that `log` knows of.
-
-    The commit that completed the block is visible already, so a failure here is logged and left to the next
-    committer. Racing committers write the same bytes under the same key.
-    """
-    commits, entries = log.commits(), log.entries()
-    blocks = len(commits) // BLOCK
-    merged = list(log.checkpoint.merged)
-    if blocks <= len(merged):
+def write_checkpoint_if_due(backend: Backend, log: Log, catalog: Catalog, commit: Commit) -> None:
+    """Write a checkpoint if `commit`, which was just made, made one due; a failure is only logged."""
+    if not _is_due(log.recent(), commit):
         return
     try:
-        todo = range(len(merged), blocks)
-        merged += [_merge(backend, commits[block * BLOCK : (block + 1) * BLOCK]) for block in todo]
-        covered = blocks * BLOCK
-        table = pa.table(
-            {
-                "sequence": list(range(1, covered + 1)),
-                "digest": [commit.digest for commit in commits[:covered]],
-                "entry": [entry.decode() for entry in entries[:covered]],
-                "index": [merged[position // BLOCK] for position in range(covered)],
-            },
-            schema=_SCHEMA,
-        )
-        data = encode_table(table)
-        backend.put(checkpoint_key(covered, sha256(data)), data)
-        log.adopt(Checkpoint(entries[:covered], merged))
-    except StorageUnavailable as error:
-        _log.warning(
-            "checkpoint %d of %s was not written, the next commit will: %s", blocks, backend.url, error
-        )
+        log.look_for_checkpoint()
+        if _is_due(log.recent(), commit):
+            write_checkpoint(backend, log, catalog)
+    except CellarError as error:
+        _log.warning("a checkpoint of %s was not written, a later commit will: %s", backend.url, error)
 
 
-def _merge(backend: Backend, commits: Sequence[Commit]) -> str:
-    """Write one index file with the rows of all `commits`, in commit order; "" if they added none."""
-    sources = [(commit.sequence, digest) for commit in commits for digest in commit.indexes]
-    if not sources:
-        return ""
-    keys = [index_key(digest) for _, digest in sources]
-    rows, packs = [], {}
-    for (sequence, digest), key, data in zip(sources, keys, fetch_all(backend, keys), strict=True):
-        table, metadata = decode_table(check_digest(data, digest, key, holds="index of a commit"), key)
-        rows.extend(rows_of(table, commit=sequence))
-        packs.update(metadata["packs"])
-    merged = encode_rows(rows, {"packs": packs})
-    digest = sha256(merged)
-    backend.put(index_key(digest), merged)
-    return digest
+def write_checkpoint(
+    backend: Backend, log: Log, catalog: Catalog, *, without_dead: bool = False
+) -> Checkpoint:
+    """Write a checkpoint up to the tip of the log that was read, start from it, and return it.
+
+    With `without_dead` no segment of it holds a row that was collected. Raises `IntegrityError` if a file
+    that it needs is damaged.
+    """
+    with log.lock:
+        catalog.catch_up()
+        base, tip, removals, plain = log.checkpoint, log.tip, catalog.removals, catalog.plain
+        entries, sources = log.recent_entries(), catalog.sources
+    segments = []
+    for group in _plan(sources, base.sequence):
+        if len(group) == 1 and not _must_change(group[0], removals, without_dead=without_dead):
+            segments.append(group[0].segment)
+        else:
+            segments += _merge(backend, group, removals)
+    checkpoint = Checkpoint(
+        sequence=tip.sequence,
+        tip=tip.digest,
+        segments=tuple(segments),
+        history=tuple(_extend_history(backend, log, base, entries)),
+        removals=replace(removals, dead={}) if without_dead else removals,
+        plain=plain,
+    )
+    key, data = encode_checkpoint(checkpoint)
+    backend.put(key, data)
+    checkpoint = replace(checkpoint, key=key)
+    log.adopt(checkpoint)
+    catalog.catch_up()
+    return checkpoint
+
+
+def objects_of(checkpoint: Checkpoint) -> set[str]:
+    """Return the keys of all objects that a checkpoint refers to, and its own."""
+    keys = {index_key(segment.index) for segment in checkpoint.segments}
+    keys |= {directory_key(segment.index) for segment in checkpoint.segments}
+    keys |= {history_key(block.digest) for block in checkpoint.history}
+    return keys | ({checkpoint.key} if checkpoint.key else set())
+
+
+def _is_due(recent: Sequence[Commit], commit: Commit) -> bool:
+    """Tell whether `commit` fills up a share of work, or whether two shares were left undone."""
+    before = total = 0
+    for made in recent:
+        if made.sequence <= commit.sequence:
+            before, total = total, total + ROWS // BLOCK + made.elements
+    return total >= ROWS and (total // ROWS > before // ROWS or total >= 2 * ROWS)
+
+
+def _must_change(source: Source, removals: Removals, *, without_dead: bool) -> bool:
+    """Tell whether one source cannot stay a segment as it is."""
+    if source.lacks_directory:
+        return True
+    if not without_dead or not removals.dead:
+        return False
+    return any(pack in removals.dead for pack in source.packs())
+
+
+def _plan(sources: Sequence[Source], covered: int) -> list[list[Source]]:
+    """Return which sources become one segment each, in order; those up to commit `covered` are segments."""
+    groups: list[list[Source]] = [[source] for source in sources if source.segment.commit <= covered]
+    fresh: list[list[Source]] = []
+    for source in sources:
+        if source.segment.commit > covered and source.segment.rows:
+            if fresh and max(_rows(fresh[-1]), source.segment.rows) < FINAL_ROWS:
+                fresh[-1].append(source)
+            else:
+                fresh.append([source])
+    for group in fresh:
+        groups.append(group)
+        while len(groups) > 1 and _belong(_rows(groups[-2]), _rows(groups[-1]), FINAL_ROWS):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return groups
+
+
+def _belong(before: int, size: int, final: int) -> bool:
+    """Tell whether something of `size` is merged with what comes `before` it."""
+    return before <= _FACTOR * size and max(before, size) < final
+
+
+def _rows(group: Sequence[Source]) -> int:
+    return sum(source.segment.rows for source in group)
+
+
+def _merge(backend: Backend, group: Sequence[Source], removals: Removals) -> list[Segment]:
+    """Write the living rows of some sources as one segment, as several if they are too many for one."""
+    sizes = {pack: size for source in group for pack, (size, _) in source.packs().items()}
+    newest = max(source.segment.commit for source in group)
+    streams = [source.chunks(SCHEMA.names) for source in group]
+    tables = (one_per_pack(living(table, removals)) for table in in_order(streams))
+    segments, builder = [], IndexBuilder()
+    for table in tables:
+        if builder.rows >= FINAL_ROWS:
+            segments.append(_finish(backend, builder, sizes, newest))
+            builder = IndexBuilder()
+        builder.add(table)
+    if builder.rows:
+        segments.append(_finish(backend, builder, sizes, newest))
+    return segments
+
+
+def _finish(backend: Backend, builder: IndexBuilder, sizes: dict[str, int], newest: int) -> Segment:
+    index = builder.finish(sizes)
+    write_index(backend, index)
+    return Segment(index.digest, index.rows, newest, index.lead)
+
+
+def _extend_history(backend: Backend, log: Log, base: Checkpoint, entries: Sequence[bytes]) -> list[Block]:
+    """Return the blocks of history with those that copy `entries`, which follow the checkpoint `base`."""
+    blocks, added, first = list(base.history), list(entries), base.sequence + 1
+    while blocks and _belong(len(blocks[-1]), len(added), _FINAL_ENTRIES):
+        block = blocks.pop()
+        added, first = log.entries_of(block) + added, block.first
+    for start in range(0, len(added), _FINAL_ENTRIES):
+        block, data = encode_block(first + start, added[start : start + _FINAL_ENTRIES])
+        backend.put(history_key(block.digest), data)
+        blocks.append(block)
+    return blocks

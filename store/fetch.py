@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from store.backend import Backend
 from store.errors import IntegrityError
 from store.format import RESTORE, pack_key
+from store.parallel import in_parallel
 from store.region import Region, read_regions
 from store.rows import Row
 
-_PARALLEL_READS = 8
 RANGE_BYTES = 32 * 1024**2
 """What reading a pack from end to end asks for at once."""
 
 
 def fetch_all(backend: Backend, keys: Sequence[str]) -> list[bytes]:
     """Read whole objects, several at a time, in the order of `keys`."""
-    if len(keys) < 2:
-        return [backend.read(key) for key in keys]
-    with ThreadPoolExecutor(min(_PARALLEL_READS, len(keys))) as pool:
-        return list(pool.map(backend.read, keys))
+    return in_parallel(backend, backend.read, keys)
 
 
 def sizes_of(backend: Backend, keys: Sequence[str]) -> list[int | None]:
     """Return the size of each object, None where it is absent, asking for several at a time."""
-    with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        return [info.size if info else None for info in pool.map(backend.info, keys)]
+    return [info.size if info else None for info in in_parallel(backend, backend.info, keys)]
 
 
 def read_payload(backend: Backend, row: Row) -> bytes:

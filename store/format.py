@@ -19,7 +19,10 @@ EXPORT = "export"
 
 FORMAT_KEY = "format.json"
 LOG_PREFIX = "log/"
+ENTRY_PREFIX = "log/0"
+"""Prefix of the log's entries, which their numbers' leading zero sets apart from what lies beside them."""
 CHECKPOINT_PREFIX = "log/checkpoint-"
+HISTORY_PREFIX = "log/history-"
 PACK_PREFIX = "packs/"
 INDEX_PREFIX = "index/"
 SNAPSHOT_PREFIX = "snapshots/"
@@ -177,14 +180,27 @@ def index_key(digest: str) -> str:
     return f"{INDEX_PREFIX}{digest}.parquet"
 
 
+def directory_key(digest: str) -> str:
+    """Key of the directory of a large index file: derived data that tells where in it a row may be."""
+    return f"{INDEX_PREFIX}{digest}.keys"
+
+
 def log_key(sequence: int) -> str:
     """Key of log entry `sequence` (1 is the first); twenty digits make text order numeric order."""
     return f"{LOG_PREFIX}{sequence:020d}.json"
 
 
 def checkpoint_key(sequence: int, digest: str) -> str:
-    """Key of the checkpoint that covers log entries 1 to `sequence`; the digest makes it verifiable."""
-    return f"{CHECKPOINT_PREFIX}{sequence:020d}-{digest}.parquet"
+    """Key of the checkpoint that covers log entries 1 to `sequence`; the digest makes it verifiable.
+
+    Twenty digits count down, so that the newest checkpoint is the first in a listing however many there are.
+    """
+    return f"{CHECKPOINT_PREFIX}{10**20 - 1 - sequence:020d}-{digest}.json"
+
+
+def history_key(digest: str) -> str:
+    """Key of a block of history: a copy of many log entries in one object."""
+    return f"{HISTORY_PREFIX}{digest}.parquet"
 
 
 def snapshot_key(snapshot: str) -> str:

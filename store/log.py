@@ -3,105 +3,62 @@
 Entry `n` is created under `log/<n>` and never changes; whoever creates it has made commit `n`. It names the
 digest of entry `n - 1`, so a reader notices any change of history; entry 1 names the digest of
 `format.json`. Entries are sealed JSON and carry a unique id.
+
+A log that is opened starts at a checkpoint and reads the entries after it. Older ones are read, in blocks,
+only by who asks for them.
 """
 
 from __future__ import annotations
 
-import re
+import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from store import conditional
 from store.backend import Backend
-from store.checkpoint import Checkpoint, latest_checkpoint
-from store.errors import ConflictError, IntegrityError, KeyMissing, NotAStore, UnsupportedFormat
-from store.fetch import fetch_all
-from store.format import (
-    FORMAT_KEY,
-    LOG_PREFIX,
-    RESTORE,
-    check_fields,
-    is_digest,
-    log_key,
-    seal,
-    sha256,
-    unseal,
+from store.entry import (
+    ACTIONS,
+    COLLECT,
+    CONDEMN,
+    PIN,
+    PUBLISH,
+    REPAIR,
+    SWEPT,
+    Commit,
+    Draft,
+    decode_commit,
+    decode_lone,
+    encode_entry,
+    is_entry,
 )
+from store.errors import ConflictError, IntegrityError, KeyMissing, NotAStore
+from store.fetch import fetch_all
+from store.format import ENTRY_PREFIX, FORMAT_KEY, RESTORE, log_key, sha256
+from store.history import Block, read_block
+from store.manifest import Checkpoint, checkpoints
 
-PUBLISH = "publish"
-PIN = "pin"
-CONDEMN = "condemn"
-COLLECT = "collect"
-SWEPT = "swept"
-REPAIR = "repair"
-ACTIONS = frozenset({PUBLISH, PIN, CONDEMN, COLLECT, SWEPT, REPAIR})
+__all__ = [
+    "ACTIONS",
+    "COLLECT",
+    "CONDEMN",
+    "PIN",
+    "PUBLISH",
+    "REPAIR",
+    "SWEPT",
+    "Commit",
+    "Draft",
+    "Log",
+    "decode_commit",
+    "encode_entry",
+    "is_entry",
+]
+
 _LOST_RACES = 1000
-_ENTRY = re.compile(re.escape(LOG_PREFIX) + r"\d{20}\.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One visible change of a store.
-
-    `sequence` counts from 1 (0 is the creation of the store); `digest` is the SHA-256 of the log entry;
-    `elements` and `bytes` count what the commit added; `packs` the packs it refers to; `snapshot` is set on a
-    pin; `run` says where and when the work happened and never enters a version. `removal` is set on `condemn`
-    and `collect`, see `store.removals`; the `indexes` of a `repair` stand in for those it `replaces`.
-    """
-
-    sequence: int
-    digest: str
-    id: str
-    action: str
-    message: str
-    time: str
-    build: str = ""
-    receipts: str = ""
-    indexes: tuple[str, ...] = ()
-    elements: int = 0
-    bytes: int = 0
-    packs: int = 0
-    snapshot: str = ""
-    run: dict[str, Any] = field(default_factory=dict, hash=False)
-    removal: str = ""
-    replaces: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What a committer wants to make visible; see `Commit` for the fields."""
-
-    action: str
-    message: str
-    run: Mapping[str, Any]
-    build: str = ""
-    receipts: str = ""
-    indexes: tuple[str, ...] = ()
-    elements: int = 0
-    bytes: int = 0
-    packs: int = 0
-    snapshot: str = ""
-    removal: str = ""
-    replaces: tuple[str, ...] = ()
-
-
-_FIELDS: dict[str, type] = {
-    "build": str,
-    "bytes": int,
-    "elements": int,
-    "id": str,
-    "indexes": list,
-    "message": str,
-    "packs": int,
-    "receipts": str,
-    "run": dict,
-    "snapshot": str,
-    "time": str,
-}
+LOOK_AGAIN = 64
+"""Commits after which a log that others append to looks for a newer checkpoint."""
+_log = logging.getLogger(__name__)
 
 
 class Log:
@@ -111,39 +68,86 @@ class Log:
         self._backend = backend
         self.lock = threading.RLock()
         self._origin = origin
+        self._is_open = False
+        self._checkpoint = Checkpoint()
+        self._base = origin
+        self._recent: list[Commit] = []
         self._entries: list[bytes] = []
-        self._commits: list[Commit] = []
-        self._checkpoint: Checkpoint | None = None
+        self._distrusted: set[str] = set()
+        self._blocks: dict[str, list[bytes]] = {}
 
     @property
     def tip(self) -> Commit:
         """The newest commit that was read; commit 0 in an empty store."""
-        return self._commits[-1] if self._commits else self._origin
+        return self._recent[-1] if self._recent else self._base
 
     @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint that reading started from."""
-        return self._checkpoint or Checkpoint.empty()
+        return self._checkpoint
 
-    def adopt(self, checkpoint: Checkpoint) -> None:
-        """Remember a checkpoint that was just written, so that its blocks are not merged again."""
+    def recent(self) -> list[Commit]:
+        """The commits after the checkpoint that were read, oldest first."""
         with self.lock:
-            self._checkpoint = checkpoint
+            return list(self._recent)
 
-    def commits(self) -> list[Commit]:
-        """All commits that were read, oldest first."""
-        with self.lock:
-            return list(self._commits)
-
-    def at(self, sequence: int) -> Commit:
-        """The commit of that number; 0 is the creation of the store."""
-        with self.lock:
-            return self._commits[sequence - 1] if sequence else self._origin
-
-    def entries(self) -> list[bytes]:
-        """The exact bytes of all entries that were read, oldest first."""
+    def recent_entries(self) -> list[bytes]:
+        """The exact bytes of the entries of `recent`."""
         with self.lock:
             return list(self._entries)
+
+    def commits(self) -> list[Commit]:
+        """All commits up to the tip, oldest first; reads those before the checkpoint."""
+        with self.lock:
+            commits, previous = [], self._origin
+            for block in self._checkpoint.history:
+                for entry in self.entries_of(block):
+                    previous = decode_commit(entry, previous=previous)
+                    commits.append(previous)
+            if previous.digest != self._base.digest:
+                raise IntegrityError(
+                    f"{log_key(self._base.sequence)} does not follow the entries before it; {RESTORE}"
+                )
+            return commits + self._recent
+
+    def at(self, sequence: int) -> Commit:
+        """The commit of that number up to the tip; 0 is the creation of the store."""
+        with self.lock:
+            if sequence == 0:
+                return self._origin
+            if sequence > self._base.sequence:
+                return self._recent[sequence - self._base.sequence - 1]
+            block = next(block for block in self._checkpoint.history if sequence <= block.last)
+            return decode_lone(self.entries_of(block)[sequence - block.first], sequence)
+
+    def last_pin(self, snapshot: str) -> Commit | None:
+        """The newest commit that pinned `snapshot`; reads at most the blocks of history that may know."""
+        with self.lock:
+            for commit in reversed(self._recent):
+                if commit.snapshot == snapshot:
+                    return commit
+            for block in reversed(self._checkpoint.history):
+                if block.may_pin(snapshot):
+                    entries = self.entries_of(block)
+                    for sequence in range(block.last, block.first - 1, -1):
+                        if snapshot.encode() in entries[sequence - block.first]:
+                            commit = decode_lone(entries[sequence - block.first], sequence)
+                            if commit.snapshot == snapshot:
+                                return commit
+            return None
+
+    def entries_of(self, block: Block) -> list[bytes]:
+        """Return the entries in a block of history, one by one from the log if the block is damaged."""
+        with self.lock:
+            entries = self._blocks.get(block.digest)
+            if entries is None:
+                try:
+                    entries = read_block(self._backend, block)
+                except (IntegrityError, KeyMissing) as error:
+                    _log.warning("%s is read entry by entry: %s", self._backend.url, error)
+                    entries = self._read_entries(block)
+                self._blocks[block.digest] = entries
+            return entries
 
     def refresh(self) -> None:
         """Read what was committed since the last call: one request if there is nothing new.
@@ -152,14 +156,17 @@ class Log:
         be late on some servers, it asks for `n + 1` until that is missing.
         """
         with self.lock:
-            if self._checkpoint is None:
+            if not self._is_open:
                 self._open()
+            before = len(self._recent)
             while True:
                 try:
                     entry = self._backend.read(log_key(self.tip.sequence + 1))
                 except KeyMissing:
-                    return
+                    break
                 self._accept(entry)
+            if before // LOOK_AGAIN != len(self._recent) // LOOK_AGAIN:
+                self.look_for_checkpoint()
 
     def append(self, prepare: Callable[[], Draft | Commit]) -> Commit:
         """Make one commit, whoever else commits at the same time.
@@ -187,6 +194,39 @@ class Log:
             f"{self._backend.url} is busy: {_LOST_RACES} other commits came first; run again later"
         )
 
+    def look_for_checkpoint(self) -> None:
+        """Start from the newest checkpoint of those up to the tip, if another one than now."""
+        with self.lock:
+            for checkpoint in self._trusted():
+                if checkpoint.sequence <= self._checkpoint.sequence:
+                    return
+                if checkpoint.sequence <= self.tip.sequence and (
+                    self.at(checkpoint.sequence).digest == checkpoint.tip
+                ):
+                    self.adopt(checkpoint)
+                    return
+
+    def adopt(self, checkpoint: Checkpoint) -> None:
+        """Start from `checkpoint` from now on: it agrees with the log, and is not older than that in use."""
+        with self.lock:
+            count = checkpoint.sequence - self._base.sequence
+            if count < 0 or checkpoint.key == self._checkpoint.key:
+                return
+            if count:
+                self._base = self._recent[count - 1]
+            self._recent, self._entries = self._recent[count:], self._entries[count:]
+            self._checkpoint = checkpoint
+            self._blocks.clear()
+
+    def distrust_checkpoint(self) -> bool:
+        """Open again without the checkpoint in use, which led to damaged data; False if none is in use."""
+        with self.lock:
+            if not self._checkpoint.key:
+                return False
+            self._distrusted.add(self._checkpoint.key)
+            self._open()
+            return True
+
     def _check_origin(self) -> None:
         """Refuse to commit where the store is gone or another one was made since this one was opened."""
         try:
@@ -200,75 +240,44 @@ class Log:
             )
 
     def _open(self) -> None:
-        checkpoint = latest_checkpoint(self._backend)
-        after = log_key(len(checkpoint.entries))
-        listed = [item.key for item in self._backend.list(LOG_PREFIX, after=after)]
-        keys = [key for key in listed if is_entry(key)]
-        entries = [*checkpoint.entries, *fetch_all(self._backend, keys)]
+        checkpoint, base = self._newest_checkpoint()
+        after = log_key(checkpoint.sequence)
+        keys = [item.key for item in self._backend.list(ENTRY_PREFIX, after=after) if is_entry(item.key)]
         # Taken over together: what fails before leaves nothing half-read for the next attempt.
-        previous, commits = self._origin, []
+        entries = fetch_all(self._backend, keys)
+        previous, commits = base, []
         for entry in entries:
             previous = decode_commit(entry, previous=previous)
             commits.append(previous)
-        self._entries, self._commits, self._checkpoint = entries, commits, checkpoint
+        self._checkpoint, self._base = checkpoint, base
+        self._recent, self._entries = commits, entries
+        self._blocks.clear()
+        self._is_open = True
+
+    def _newest_checkpoint(self) -> tuple[Checkpoint, Commit]:
+        """Return the newest checkpoint that agrees with the log, and the commit that it is about."""
+        for checkpoint in self._trusted():
+            try:
+                entry = self._backend.read(log_key(checkpoint.sequence))
+                if sha256(entry) == checkpoint.tip:
+                    return checkpoint, decode_lone(entry, checkpoint.sequence)
+            except KeyMissing:
+                pass
+            _log.warning("%s is left out: it is about another log than that of the store", checkpoint.key)
+        return Checkpoint(), self._origin
+
+    def _trusted(self) -> Iterator[Checkpoint]:
+        return (found for found in checkpoints(self._backend) if found.key not in self._distrusted)
 
     def _accept(self, entry: bytes) -> Commit:
         commit = decode_commit(entry, previous=self.tip)
         self._entries.append(entry)
-        self._commits.append(commit)
+        self._recent.append(commit)
         return commit
 
-
-def encode_entry(draft: Draft, *, sequence: int, previous: str, unique: str, time: str) -> bytes:
-    """Return the log entry that makes `draft` commit number `sequence`; `unique` is its id."""
-    record: dict[str, Any] = {
-        "action": draft.action,
-        "build": draft.build,
-        "bytes": draft.bytes,
-        "elements": draft.elements,
-        "id": unique,
-        "indexes": list(draft.indexes),
-        "message": draft.message,
-        "packs": draft.packs,
-        "previous": previous,
-        "receipts": draft.receipts,
-        "run": draft.run,
-        "sequence": sequence,
-        "snapshot": draft.snapshot,
-        "time": time,
-    }
-    # Only where they say something: entries without them stay readable for programs that lack them.
-    if draft.removal:
-        record["removal"] = draft.removal
-    if draft.replaces:
-        record["replaces"] = list(draft.replaces)
-    return seal(record)
-
-
-def is_entry(key: str) -> bool:
-    """Whether a key is that of a log entry; a synchronisation tool may have left others beside them."""
-    return _ENTRY.fullmatch(key) is not None
-
-
-def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
-    """Decode the entry after `previous`; raises `IntegrityError` if it does not follow or is damaged."""
-    key = log_key(previous.sequence + 1)
-    record = unseal(entry, key, {"action": str, "previous": str, "sequence": int})
-    if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:
-        raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
-    if record["action"] not in ACTIONS:
-        raise UnsupportedFormat(
-            f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"
-        )
-    check_fields({"removal": "", "replaces": [], **record}, key, _FIELDS | {"removal": str, "replaces": list})
-    for name in ("indexes", "replaces"):
-        record[name] = tuple(record.get(name, ()))
-    named = [*record["indexes"], *record["replaces"], record["snapshot"], record.get("removal", "")]
-    if not all(isinstance(digest, str) and (not digest or is_digest(digest)) for digest in named):
-        raise IntegrityError(f"{key} names an object that no store has; {RESTORE}")
-    try:
-        return Commit(digest=sha256(entry), **record)
-    except TypeError as error:
-        raise UnsupportedFormat(
-            f"{key} has fields that this version does not know; upgrade cellar"
-        ) from error
+    def _read_entries(self, block: Block) -> list[bytes]:
+        keys = [log_key(number) for number in range(block.first, block.last + 1)]
+        try:
+            return fetch_all(self._backend, keys)
+        except KeyMissing as error:
+            raise IntegrityError(f"an entry of the log is missing ({error}); {RESTORE}") from error

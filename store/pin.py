@@ -54,17 +54,17 @@ def pin(
                 "finished"
             )
         if identity not in removals.condemned.snapshots and identity not in removals.gone:
-            for earlier in reversed(log.commits()):
-                if earlier.snapshot == identity:
-                    return earlier
+            earlier = log.last_pin(identity)
+            if earlier is not None:
+                return earlier
         backend.put(snapshot_rows_key(record["rows"]), table)
         # Two writers of one snapshot agree on its content; whichever head record is first serves both.
         conditional.create(backend, snapshot_key(identity), head)
         return Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
 
-    log.append(prepare)
+    commit = log.append(prepare)
     catalog.catch_up()
-    write_checkpoint_if_due(backend, log)
+    write_checkpoint_if_due(backend, log, catalog, commit)
     return open_snapshot(backend, identity)
 
 

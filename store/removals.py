@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.backend import Backend
+from store.entry import COLLECT, CONDEMN, PIN, SWEPT, Commit
 from store.errors import IntegrityError, KeyMissing
 from store.format import RESTORE, canonical_json, check_digest, is_digest, removal_key, sha256
-from store.log import COLLECT, CONDEMN, PIN, SWEPT, Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,40 @@ class Removals:
             return self._pinned(commit.snapshot)
         return self
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values that `from_dict` takes back."""
+        return {
+            "changed_at": self.changed_at,
+            "condemned": _lists(self.condemned),
+            "condemned_at": self.condemned_at,
+            "dead": dict(self.dead),
+            "dying": _lists(self.dying),
+            "dying_since": self.dying_since,
+            "gone": dict(self.gone),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Removals:
+        """Rebuild a state from `to_dict`; raises `ValueError` for values that are none."""
+        if not isinstance(record, dict) or record.keys() != Removals().to_dict().keys():
+            raise ValueError("not a state of removals")
+        numbers = [record[name] for name in ("changed_at", "condemned_at", "dying_since")]
+        maps = [record["dead"], record["gone"]]
+        if not all(isinstance(entries, dict) and all(map(is_digest, entries)) for entries in maps):
+            raise ValueError("not a state of removals")
+        numbers += [number for entries in maps for number in entries.values()]
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError("not a state of removals")
+        return cls(
+            condemned=_removal_of(record["condemned"]),
+            condemned_at=record["condemned_at"],
+            dying=_removal_of(record["dying"]),
+            dying_since=record["dying_since"],
+            dead=record["dead"],
+            gone=record["gone"],
+            changed_at=record["changed_at"],
+        )
+
     def without(self, packs: Iterable[str]) -> Removals:
         """Return the state in which a commit after the condemnation has named `packs`."""
         rescued = self.condemned.packs.intersection(packs)
@@ -93,7 +127,7 @@ class Removals:
 
 def write_removal(backend: Backend, removal: Removal) -> str:
     """Write what is to be removed and return its digest, for the log entry that will name it."""
-    data = canonical_json({"packs": sorted(removal.packs), "snapshots": sorted(removal.snapshots)})
+    data = canonical_json(_lists(removal))
     digest = sha256(data)
     backend.put(removal_key(digest), data)
     return digest
@@ -113,14 +147,22 @@ def decode_removal(data: bytes, digest: str) -> Removal:
     key = removal_key(digest)
     check_digest(data, digest, key, holds="list of a removal")
     try:
-        record = json.loads(data)
-        removal = Removal(_digests(record["packs"]), _digests(record["snapshots"]))
-        written = {"packs": sorted(removal.packs), "snapshots": sorted(removal.snapshots)}
-        if canonical_json(written) != data:
+        removal = _removal_of(json.loads(data))
+        if canonical_json(_lists(removal)) != data:
             raise ValueError("not as it is written")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise IntegrityError(f"{key} is not the list of a removal; {RESTORE}") from error
     return removal
+
+
+def _lists(removal: Removal) -> dict[str, list[str]]:
+    return {"packs": sorted(removal.packs), "snapshots": sorted(removal.snapshots)}
+
+
+def _removal_of(record: Any) -> Removal:
+    if not isinstance(record, dict) or record.keys() != {"packs", "snapshots"}:
+        raise ValueError("not a removal")
+    return Removal(_digests(record["packs"]), _digests(record["snapshots"]))
 
 
 def _digests(values: Any) -> frozenset[str]:

@@ -7,7 +7,6 @@ metadata is JSON too and holds what belongs to the file as a whole, such as the 
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from store.element import MAX_PAYLOAD_BYTES, Ref, record_of
 from store.errors import IntegrityError
 from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, encode_json, is_digest, sha256
+from store.parquet import UNREADABLE, check_columns, encode_table, read_parquet
 
 UNCOMMITTED = 0
 """Commit number of a row that no log entry has made visible yet."""
@@ -43,16 +42,12 @@ SCHEMA = pa.schema(
         ("commit", pa.int64()),
     ]
 )
-_METADATA_KEY = b"cellar"
+METADATA_KEY = b"cellar"
+"""Entry of a file's metadata that holds, as JSON, what belongs to the file as a whole."""
 _SOURCE_KEY = b"source"
 """Metadata entry under which a decoded table remembers its object, so that a later error can name it."""
 
-UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, RecursionError)
-"""What pyarrow and json raise for a file that is not what it should be."""
-
-_MAX_VALUES = 2**26
-_MAX_DECODED_BYTES = 2 * 1024**3
-_BATCH_ROWS = 512
+_PLAIN = tuple(set(SCHEMA.names) - {"requires", "provenance", "facts", "shape"})
 _MIN_OFFSET = 8
 """A pack starts with eight bytes of magic."""
 
@@ -112,7 +107,7 @@ def encode_rows(rows: Iterable[Row], metadata: Mapping[str, Any], *, group_size:
 
 def encode_described(table: pa.Table, metadata: Mapping[str, Any], *, group_size: int = 4096) -> bytes:
     """Write a table of rows with `metadata` beside them; equal rows give equal bytes however they came."""
-    described = table.combine_chunks().replace_schema_metadata({_METADATA_KEY: canonical_json(metadata)})
+    described = table.combine_chunks().replace_schema_metadata({METADATA_KEY: canonical_json(metadata)})
     return encode_table(described, group_size=group_size)
 
 
@@ -120,48 +115,20 @@ def tabulate(rows: Iterable[Row]) -> pa.Table:
     """Return rows as a table, which takes a fifth of their memory."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for row in rows:
-        for name in (
-            "name",
-            "kind",
-            "version",
-            "digest",
-            "pack",
-            "offset",
-            "length",
-            "media",
-            "recipe",
-            "dtype",
-        ):
+        for name in _PLAIN:
             columns[name].append(getattr(row, name))
         columns["requires"].append(list(row.requires))
         columns["provenance"].append(canonical_json(row.provenance).decode())
         columns["facts"].append(canonical_json(row.facts).decode())
         columns["shape"].append(list(row.shape))
-        columns["commit"].append(row.commit)
     return pa.table(columns, schema=SCHEMA)
-
-
-def encode_table(table: pa.Table, *, group_size: int = 4096) -> bytes:
-    """Write any table with the settings that all files of a store share."""
-    sink = io.BytesIO()
-    pq.write_table(
-        table,
-        sink,
-        row_group_size=group_size,
-        version="2.6",
-        compression="zstd",
-        compression_level=3,
-        use_dictionary=["kind", "pack", "media", "dtype"],
-        write_statistics=True,
-    )
-    return sink.getvalue()
 
 
 def decode_table(data: bytes, key: str) -> tuple[pa.Table, dict[str, Any]]:
     """Read a file of rows and its metadata; raises `IntegrityError` naming `key` if it is not one."""
     try:
         table = read_parquet(pa.BufferReader(data))
-        metadata = json.loads((table.schema.metadata or {})[_METADATA_KEY])
+        metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
     except UNREADABLE as error:
         raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
     if not _is_metadata(metadata, key):
@@ -184,56 +151,6 @@ def check_table(table: pa.Table, key: str) -> pa.Table:
         if len(table) and not (least <= found["min"] and found["max"] <= most):
             raise IntegrityError(f"{key} has an impossible {name}; {RESTORE}")
     return table.replace_schema_metadata({_SOURCE_KEY: key.encode()})
-
-
-def check_columns(table: pa.Table, schema: pa.Schema) -> None:
-    """Raise `ValueError` unless `table` has the columns and types of `schema`, well-formed, without nulls."""
-    if not table.schema.equals(schema):
-        raise ValueError("other columns or types")
-    table.validate(full=True)
-    for column in table.columns:
-        items = pc.list_flatten(column) if pa.types.is_list(column.type) else column
-        if column.null_count or items.null_count:
-            raise ValueError("a null")
-
-
-def check_footer(footer: pq.FileMetaData) -> int:
-    """Return the bytes of the largest row group; `ValueError` if the file is larger than any table can be."""
-    size = values = largest = 0
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        size += group.total_byte_size
-        largest = max(largest, group.total_byte_size)
-        values += max(group.column(position).num_values for position in range(group.num_columns))
-    if max(footer.num_rows, values) > _MAX_VALUES or size > _MAX_DECODED_BYTES:
-        raise ValueError("too large")
-    return largest
-
-
-def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -> pa.Table:
-    """Read a whole Parquet file on the calling thread; `ValueError` if it is larger than a table can be.
-
-    pyarrow's thread pools gain nothing on files of this size, and a short process that started them is now
-    and then aborted by the C++ runtime at exit ("terminate called without an active exception").
-    """
-    file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
-    return read_groups(file, range(file.metadata.num_row_groups))
-
-
-def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
-    """Read some row groups in small batches, so that a file cannot grow without bound while it is decoded.
-
-    Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
-    """
-    largest = check_footer(file.metadata)
-    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
-    batches, size = [], 0
-    for batch in file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False):
-        size += batch.nbytes
-        if size > _MAX_DECODED_BYTES:
-            raise ValueError("too large")
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=file.schema_arrow).combine_chunks()
 
 
 def _is_metadata(metadata: object, key: str) -> bool:
@@ -265,15 +182,19 @@ def rows_of(
 
 
 def _row_of(entry: dict[str, Any], commit: int) -> Row:
-    entry.pop("recipe")
+    recipe = entry.pop("recipe")
     entry["requires"] = tuple(entry["requires"])
     entry["shape"] = tuple(entry["shape"])
     entry["provenance"] = _json_object(entry["provenance"])
     entry["facts"] = _json_object(entry["facts"])
     entry["commit"] = entry["commit"] or commit
     row = Row(**entry)
-    if row.kind != row.ref.kind or not all(map(is_digest, (row.digest, *row.requires))):
-        raise ValueError("kind or digest")
+    if (
+        row.kind != row.ref.kind
+        or row.recipe != recipe
+        or not all(map(is_digest, (row.digest, *row.requires)))
+    ):
+        raise ValueError("kind, recipe or digest")
     if not row.pack.isalnum():  # it becomes part of a key, so of a path
         raise ValueError("pack")
     return row

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 from store.backend import Backend
 from store.errors import IntegrityError
 from store.format import RESTORE
+from store.parquet import UNREADABLE, read_groups
 from store.region import Region, read_regions
-from store.rows import UNREADABLE, check_table, read_groups
+from store.rows import check_table
 
 _MAGIC = b"PAR1"
 
@@ -94,7 +95,7 @@ class SparseTable:
         return IntegrityError(f"{self._key} is not a table of this store; {RESTORE}")
 
     def _fetch(self, regions: Sequence[Region]) -> list[bytes]:
-        return read_regions(self._backend, self._key, regions, holds=lambda _: "rows of a snapshot")
+        return read_regions(self._backend, self._key, regions, holds=lambda _: "a group of rows")
 
 
 class _Islands(io.RawIOBase):

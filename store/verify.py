@@ -12,19 +12,21 @@ from functools import partial
 from typing import Any, Protocol
 
 from store.backend import Backend
-from store.checkpoint import decode_checkpoint
+from store.directory import check_directory
 from store.errors import IntegrityError, KeyMissing
 from store.format import (
     BUILD_PREFIX,
     CHECKPOINT_PREFIX,
     FORMAT_KEY,
     HEAD_PREFIX,
+    HISTORY_PREFIX,
     INDEX_PREFIX,
     PACK_PREFIX,
     RESTORE,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
     check_digest,
+    history_key,
     index_key,
     log_key,
     pack_key,
@@ -34,6 +36,7 @@ from store.format import (
     unseal,
 )
 from store.log import Commit, decode_commit, is_entry
+from store.manifest import decode_checkpoint
 from store.removals import Removals, read_removal
 from store.report import Finding, VerifyReport
 from store.rows import Row, decode_table, rows_of
@@ -85,8 +88,10 @@ class _Verification:
 
     def run(self) -> VerifyReport:
         """Check every object; later checks build on what earlier ones read."""
-        self._check_each(INDEX_PREFIX, self._check_index)
+        self._check_each(INDEX_PREFIX, self._check_index, suffix=".parquet")
+        self._check_each(INDEX_PREFIX, self._check_directory, suffix=".keys")
         self._check_log()
+        self._check_each(HISTORY_PREFIX, self._check_history)
         self._check_each(CHECKPOINT_PREFIX, self._check_checkpoint)
         self._check_pins()
         for digest in sorted((self._named_indexes.keys() & self._indexes.keys()) - self._replaced):
@@ -209,15 +214,29 @@ class _Verification:
         if key not in self._sizes and self._backend.info(key) is None:
             self._add(key, f"{key}, {what}, is missing; {RESTORE}", touched)
 
+    def _check_directory(self, key: str) -> None:
+        index = key.removeprefix(INDEX_PREFIX).removesuffix(".keys")
+        check_directory(self._get(key), index)
+
+    def _check_history(self, key: str) -> None:
+        digest = key.removeprefix(HISTORY_PREFIX).removesuffix(".parquet")
+        check_digest(self._get(key), digest, key, holds="block of log entries")
+
     def _check_checkpoint(self, key: str) -> None:
-        checkpoint = decode_checkpoint(self._get(key), key)
-        for number, entry in enumerate(checkpoint.entries, start=1):
-            if self._entries.get(number, entry) != entry:
-                self._add(key, f"{key} differs from the log at commit {number}; delete that object")
-                break
-        for digest in filter(None, checkpoint.merged):
-            self._named_indexes.setdefault(digest, 0)
-            self._check_exists(index_key(digest), f"an index that {key} names")
+        data = self._get(key)
+        if not key.endswith(".json"):  # of an earlier version; nobody reads it any more
+            digest = key.removesuffix(".parquet").rpartition("-")[2]
+            check_digest(data, digest, key, holds="log checkpoint")
+            return
+        checkpoint = decode_checkpoint(data, key)
+        for block in checkpoint.history:
+            self._check_exists(history_key(block.digest), f"a block of log entries that {key} names")
+        entry = self._entries.get(checkpoint.sequence)
+        if entry is not None and sha256(entry) != checkpoint.tip:
+            self._add(key, f"{key} differs from the log at commit {checkpoint.sequence}; delete that object")
+        for segment in checkpoint.segments:
+            self._named_indexes.setdefault(segment.index, 0)
+            self._check_exists(index_key(segment.index), f"an index that {key} names")
 
     def _check_snapshot_rows(self, key: str) -> None:
         rows, _ = self._table(key, holds="rows of a snapshot")

@@ -16,7 +16,8 @@ from store.backend import Backend
 from store.errors import CellarError, IntegrityError, MissingRequirement
 from store.format import FORMAT_KEY, RESTORE, TAG_PREFIX, check_digest
 from store.pack import head_of
-from store.rows import UNREADABLE, Row, decode_table, rows_of
+from store.parquet import UNREADABLE
+from store.rows import Row, decode_table, rows_of
 from store.signature import Signature, read_signature
 from store.snapshot import open_snapshot, snapshot_id
 from store.transfer.copy import Progress, silent

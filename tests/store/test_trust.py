@@ -13,7 +13,7 @@ import pytest
 from store import Element, Store
 from store.backend import open_backend
 from store.errors import IntegrityError, NotAStore, Unreachable
-from store.format import LOG_PREFIX, log_key, snapshot_key, snapshot_rows_key, unseal
+from store.format import ENTRY_PREFIX, log_key, snapshot_key, snapshot_rows_key, unseal
 from store.snapshot import encode_snapshot
 from tests.store.samples import memory
 
@@ -76,7 +76,7 @@ def test_an_opening_that_fails_half_way_can_be_tried_again(url: str, monkeypatch
     failures = [Unreachable("no answer")]
 
     def unreliable(self: object, prefix: str, **options: str) -> object:
-        if prefix == LOG_PREFIX and failures:
+        if prefix == ENTRY_PREFIX and failures:
             raise failures.pop()
         return listing(backend, prefix, **options)
 

@@ -1,0 +1,91 @@
+"""Reading and writing Parquet: one set of fixed options, on the calling thread, in bounded memory.
+
+Fixed options make equal tables equal bytes. Whatever is read may be hostile, so nothing is decoded before its
+footer was looked at, and nothing is believed to have the size that the footer says.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, RecursionError)
+"""What pyarrow and json raise for a file that is not what it should be."""
+
+OPTIONS: dict[str, Any] = {
+    "version": "2.6",
+    "compression": "zstd",
+    "compression_level": 3,
+    "use_dictionary": ["kind", "pack", "media", "dtype"],
+    # Of other columns they would be random digests or long JSON, and make footers larger than row groups.
+    "write_statistics": ["name", "kind", "commit"],
+}
+_MAX_VALUES = 2**26
+_MAX_DECODED_BYTES = 2 * 1024**3
+_BATCH_ROWS = 512
+
+
+def encode_table(table: pa.Table, *, group_size: int = 4096) -> bytes:
+    """Write any table with the settings that all files of a store share."""
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=group_size, **OPTIONS)
+    return sink.getvalue()
+
+
+def check_columns(table: pa.Table, schema: pa.Schema) -> None:
+    """Raise `ValueError` unless `table` has the columns and types of `schema`, well-formed, without nulls."""
+    if not table.schema.equals(schema):
+        raise ValueError("other columns or types")
+    table.validate(full=True)
+    for column in table.columns:
+        items = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+        if column.null_count or items.null_count:
+            raise ValueError("a null")
+
+
+def check_footer(footer: pq.FileMetaData, numbers: Iterable[int]) -> int:
+    """Return the bytes of the largest of the row groups `numbers`.
+
+    Raises `ValueError` if they are together larger than any table of a store can be.
+    """
+    size = values = largest = 0
+    for number in numbers:
+        group = footer.row_group(number)
+        size += group.total_byte_size
+        largest = max(largest, group.total_byte_size)
+        values += max(group.column(position).num_values for position in range(group.num_columns))
+    if max(footer.num_rows, values) > _MAX_VALUES or size > _MAX_DECODED_BYTES:
+        raise ValueError("too large")
+    return largest
+
+
+def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -> pa.Table:
+    """Read a whole Parquet file on the calling thread; `ValueError` if it is larger than a table can be.
+
+    pyarrow's thread pools gain nothing on files of this size, and a short process that started them is now
+    and then aborted by the C++ runtime at exit ("terminate called without an active exception").
+    """
+    file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
+    return read_groups(file, range(file.metadata.num_row_groups))
+
+
+def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
+    """Read some row groups in small batches, so that a file cannot grow without bound while it is decoded.
+
+    Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
+    """
+    largest = check_footer(file.metadata, numbers)
+    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
+    batches, size = [], 0
+    for batch in file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False):
+        size += batch.nbytes
+        if size > _MAX_DECODED_BYTES:
+            raise ValueError("too large")
+        batches.append(batch)
+    table = pa.Table.from_batches(batches, schema=file.schema_arrow).combine_chunks()
+    return table.replace_schema_metadata(file.metadata.metadata)
