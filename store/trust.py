@@ -18,7 +18,7 @@ from store.prefetch import prefetched
 from store.report import Finding
 from store.rows import Row
 from store.signature import Signature, check_signed_by, put_signature, read_signature, sign, signature_keys
-from store.snapshot import Snapshot
+from store.snapshot import Snapshot, open_snapshot
 from store.store import Store
 from store.stream import stream_payloads
 from store.verify import Progress, silent
@@ -80,7 +80,7 @@ def verify_snapshot(
     backend = store.backend
     signatures, findings = _signatures(backend, snapshot, keys)
     try:
-        rows = snapshot.rows()
+        rows = open_snapshot(backend, snapshot.id).rows()  # past any cache, as all that is read here
     except IntegrityError as error:
         # Without the rows nothing else can be said of it.
         whole = Finding(snapshot_key(snapshot.id), str(error), snapshots=(snapshot.id,))

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -44,6 +45,26 @@ class S3Server:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
+    def user(self, *policies: Mapping[str, Any]) -> dict[str, str]:
+        """Return the AWS variables of a new user who may do what the IAM policy documents say."""
+        iam = boto3.client(
+            "iam",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            region_name="us-east-1",
+        )
+        name = f"user-{uuid.uuid4().hex}"
+        iam.create_user(UserName=name)
+        statements = [statement for policy in policies for statement in policy["Statement"]]
+        document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        iam.put_user_policy(UserName=name, PolicyName="role", PolicyDocument=document)
+        key = iam.create_access_key(UserName=name)["AccessKey"]
+        return self.environment() | {
+            "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+        }
+
     def url(self) -> str:
         """Return the URL of a store that no other test uses."""
         return f"s3://{self.bucket}/{uuid.uuid4().hex}"
@@ -64,6 +85,7 @@ def running_server(folder: Path) -> Iterator[S3Server]:
     command += [f"-{name}={port}" for name, port in zip(names, ports, strict=True)]
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={folder / 's3.json'}"]
     command += ["-volume.max=50", "-master.volumeSizeLimitMB=256", "-master.telemetry=false"]
+    command += ["-s3.iam.readOnly=false"]  # so that tests can make users
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
     try:
