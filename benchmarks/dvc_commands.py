@@ -1,0 +1,72 @@
+"""DVC as its documentation sets it up: a local remote, its own choice of links, its own number of jobs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.payloads import payload
+
+DATA = "data"
+
+
+class DvcProject:
+    """A git repository with DVC, a folder of elements, and a local remote beside it."""
+
+    def __init__(self, root: Path) -> None:
+        self.work = root / "project"
+        self._root = root
+        self._environment = {
+            **os.environ,
+            "DVC_NO_ANALYTICS": "true",
+            "DVC_SITE_CACHE_DIR": str(root / "site"),
+            "DVC_GLOBAL_CONFIG_DIR": str(root / "global"),
+            "DVC_SYSTEM_CONFIG_DIR": str(root / "system"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def prepare(self, count: int) -> None:
+        """Make the project and write the elements as files of its workspace; not measured."""
+        folder = self.work / DATA
+        folder.mkdir(parents=True)
+        for number in range(count):
+            (folder / f"{number:07d}.bin").write_bytes(payload(number))
+        self._run(["git", "init", "--quiet"])
+        self._run(["dvc", "init", "--quiet"])
+        self._run(["dvc", "config", "core.check_update", "false"])
+        self._run(["dvc", "remote", "add", "--quiet", "--default", "beside", str(self._root / "remote")])
+
+    def add_and_push(self) -> float:
+        """`dvc add` and `dvc push`; the seconds they take."""
+        return self._timed(["dvc", "add", "--quiet", DATA], ["dvc", "push", "--quiet"])
+
+    def pull(self) -> float:
+        """`dvc pull` into a workspace and cache without any of the files; the seconds it takes."""
+        shutil.rmtree(self.work / DATA)
+        shutil.rmtree(self.work / ".dvc" / "cache")
+        seconds = self._timed(["dvc", "pull", "--quiet"])
+        if not any((self.work / DATA).iterdir()):
+            raise RuntimeError("dvc pull brought nothing")
+        return seconds
+
+    def remove(self) -> None:
+        """Delete everything."""
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _timed(self, *commands: Sequence[str]) -> float:
+        began = time.perf_counter()
+        for command in commands:
+            self._run(command)
+        return time.perf_counter() - began
+
+    def _run(self, command: Sequence[str]) -> None:
+        done = subprocess.run(
+            command, cwd=self.work, env=self._environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")

@@ -1,0 +1,91 @@
+"""The benchmark of the store measures what it says, holds it against thresholds, and can be continued."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.child import measure
+from benchmarks.figures import Section, markdown
+from benchmarks.payloads import PAYLOAD_BYTES, elements, payload
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_payloads_are_all_different_and_do_not_compress() -> None:
+    import zlib
+
+    some = [payload(number) for number in (0, 1, 2, 52_808)]
+
+    assert len({*some}) == 4
+    assert all(len(zlib.compress(one)) > PAYLOAD_BYTES == len(one) for one in some)
+    assert len({element.version for element in elements(50)}) == 50
+
+
+def test_what_is_published_in_one_process_is_streamed_in_another(tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+
+    written = measure("benchmarks.contenders:publish", url=url, count=20)
+    pinned = measure("benchmarks.contenders:pin", url=url)
+    streamed = measure("benchmarks.contenders:stream", url=url, snapshot=pinned["snapshot"])
+    keys = [f"packs/{digest[:2]}/{digest}" for digest in pinned["packs"]]
+    raw = measure("benchmarks.peers:read_files", url=url, keys=keys)
+
+    assert streamed["count"] == 20
+    assert streamed["bytes"] == 20 * PAYLOAD_BYTES
+    assert all(result["seconds"] > 0 and result["rss"] > 10 for result in (written, streamed, raw))
+
+
+def test_a_task_that_fails_is_no_figure(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="there is no store"):
+        measure("benchmarks.contenders:pin", url=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict"),
+    [
+        ({"least": 4}, "pass"),
+        ({"least": 6}, "FAIL"),
+        ({"most": 4}, "FAIL"),
+        ({"most": 5}, "pass"),
+        ({}, "shown only"),
+    ],
+)
+def test_a_ratio_is_held_against_its_threshold(bounds: dict[str, Any], verdict: str) -> None:
+    section = Section("s")
+    for value in (1.0, 9.0, 5.0):
+        section.figure("f", "elements/s").add(value, 100)
+
+    section.require("f / one", section.figure("f", "").median, **bounds)
+
+    shown = "\n".join(markdown(section.to_dict()))
+    assert section.requirements[0].verdict == verdict
+    assert "| f | 5 elements/s | 1 9 5 | 100 MiB |" in shown
+    assert verdict in shown
+
+
+def test_sections_that_were_measured_are_not_measured_again(tmp_path: Path) -> None:
+    section = Section("kept")
+    section.figure("f", "s").add(1.0)
+    section.require("f", 2.0, most=1.0)
+    kept = {**section.to_dict(), "at": "then", "took_s": 1.0, "load": [0.1, 0.2]}
+    names = ("publish", "read", "commit", "lookup", "scaling")
+    report = {
+        "settings": {"backend": "file", "n": 5000, "full": False},
+        "sections": dict.fromkeys(names, kept),
+    }
+    out = tmp_path / "report.json"
+    out.write_text(json.dumps(report))
+
+    command = [sys.executable, "-m", "benchmarks.store", "--backend", "file", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1, done.stderr  # a threshold is not met
+    assert done.stdout.count("### kept") == 5
+    assert json.loads(out.read_text())["sections"] == report["sections"]
+    assert out.with_suffix(".md").read_text() in done.stdout
