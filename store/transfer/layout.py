@@ -21,9 +21,11 @@ from store.format import (
     snapshot_key,
     snapshot_rows_key,
 )
+from store.index import encode_index
 from store.log import PIN, PUBLISH, Draft, encode_entry
-from store.rows import Row, encode_rows
+from store.rows import Row, tabulate
 from store.snapshot import encode_snapshot, snapshot_id
+from store.visibility import sorted_rows
 
 EPOCH = "1970-01-01T00:00:00+00:00"
 """The time of everything in an export."""
@@ -46,10 +48,12 @@ def names_of(identity: str, tag: str | None) -> dict[str, bytes]:
 
 
 def index_of(rows: Sequence[Row], sizes: Mapping[str, int]) -> dict[str, bytes]:
-    """Return the index file by its key; `sizes` are those of the packs that the rows lie in."""
-    ordered = sorted(rows, key=lambda row: (row.name, row.version))
-    data = encode_rows(ordered, {"packs": dict(sizes)})
-    return {index_key(sha256(data)): data}
+    """Return the index file by its key; `sizes` are those of the packs that the rows lie in.
+
+    It comes without a directory, which only makes looking up faster and could not be compared.
+    """
+    index = encode_index(sorted_rows(tabulate(rows)), sizes)
+    return {index_key(index.digest): index.data}
 
 
 def snapshot_of(rows: Sequence[Row]) -> dict[str, bytes]:

@@ -35,10 +35,10 @@ from store.format import (
 from store.keys import key_id, read_private_key, write_key_pair
 from store.pack import END as PACK_END
 from store.pack import FRAME, MAGIC, head_of
-from store.rows import SCHEMA, decode_table, encode_table, rows_of
+from store.rows import SCHEMA, decode_table, encode_rows, encode_table, rows_of
 from store.signature import Signature, sign
 from store.transfer import check_archive, copy_snapshot, export_snapshot
-from store.transfer.layout import index_of, log_of, names_of, snapshot_of
+from store.transfer.layout import log_of, names_of, snapshot_of
 from store.trust import sign_snapshot
 from tests.store.samples import codec, memory
 from tests.store.test_copy import content
@@ -100,7 +100,8 @@ def rebuilt(objects: Objects, rows: Iterable[Row], packs: dict[str, bytes] | Non
         packs = {key.rpartition("/")[2]: data for key, data in objects.items() if key.startswith("packs/")}
     sizes = {digest: len(data) for digest, data in packs.items()}
     chosen = list(rows)
-    index, snapshot = index_of(chosen, sizes), snapshot_of(chosen)
+    data = encode_rows(sorted(chosen, key=lambda row: row.name), {"packs": sizes})
+    index, snapshot = {index_key(sha256(data)): data}, snapshot_of(chosen)
     identity = one(snapshot, "snapshots/", ".json").removeprefix("snapshots/").removesuffix(".json")
     [digest] = [key.removeprefix("index/").removesuffix(".parquet") for key in index]
     forged = {**names_of(identity, "v1"), **index, **snapshot, **log_of(identity, digest, chosen, sizes)}
@@ -346,7 +347,7 @@ def with_index(objects: Objects, data: bytes) -> Objects:
 def test_a_bomb_of_a_table_is_refused(
     objects: Objects, refused: Callable[[Objects, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("store.rows._MAX_DECODED_BYTES", 2**22)
+    monkeypatch.setattr("store.parquet._MAX_DECODED_BYTES", 2**22)
     key = one(objects, "index/")
     [row, *_] = decode_table(objects[key], key)[0].to_pylist()
     rows = pa.Table.from_pylist([row | {"media": "x" * 2**14}] * 4000, schema=SCHEMA)
