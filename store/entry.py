@@ -112,6 +112,11 @@ def is_entry(key: str) -> bool:
     return _ENTRY.fullmatch(key) is not None
 
 
+def sequence_of(key: str) -> int:
+    """Return the number of the log entry under `key`."""
+    return int(key.removeprefix(LOG_PREFIX).removesuffix(".json"))
+
+
 def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
     """Decode the entry after `previous`; raises `IntegrityError` if it does not follow or is damaged."""
     key = log_key(previous.sequence + 1)

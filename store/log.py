@@ -32,10 +32,11 @@ from store.entry import (
     decode_lone,
     encode_entry,
     is_entry,
+    sequence_of,
 )
 from store.errors import ConflictError, IntegrityError, KeyMissing, NotAStore
 from store.fetch import fetch_all
-from store.format import ENTRY_PREFIX, FORMAT_KEY, RESTORE, log_key, sha256
+from store.format import ENTRY_PREFIX, FORMAT_KEY, RESTORE, log_key, sha256, unseal
 from store.history import Block, read_block
 from store.manifest import Checkpoint, checkpoints
 
@@ -145,7 +146,7 @@ class Log:
                     entries = read_block(self._backend, block)
                 except (IntegrityError, KeyMissing) as error:
                     _log.warning("%s is read entry by entry: %s", self._backend.url, error)
-                    entries = self._read_entries(block)
+                    entries = self._read_entries(block.first, block.last)
                 self._blocks[block.digest] = entries
             return entries
 
@@ -230,10 +231,12 @@ class Log:
     def _check_origin(self) -> None:
         """Refuse to commit where the store is gone or another one was made since this one was opened."""
         try:
-            found = sha256(self._backend.read(FORMAT_KEY))
+            found = self._backend.read(FORMAT_KEY)
         except KeyMissing:
-            found = ""
-        if found != self._origin.digest:
+            found = b""
+        if sha256(found) != self._origin.digest:
+            if found:
+                unseal(found, FORMAT_KEY)  # a damaged record says nothing about which store this is
             raise NotAStore(
                 f"the store at {self._backend.url} is gone or was replaced since it was opened; make sure "
                 "that the right place is mounted, and run again"
@@ -242,9 +245,10 @@ class Log:
     def _open(self) -> None:
         checkpoint, base = self._newest_checkpoint()
         after = log_key(checkpoint.sequence)
-        keys = [item.key for item in self._backend.list(ENTRY_PREFIX, after=after) if is_entry(item.key)]
+        listed = [item.key for item in self._backend.list(ENTRY_PREFIX, after=after) if is_entry(item.key)]
+        # A listing that is made while others commit may lack an entry before its newest: ask for all by name.
         # Taken over together: what fails before leaves nothing half-read for the next attempt.
-        entries = fetch_all(self._backend, keys)
+        entries = self._read_entries(checkpoint.sequence + 1, sequence_of(max(listed, default=after)))
         previous, commits = base, []
         for entry in entries:
             previous = decode_commit(entry, previous=previous)
@@ -275,8 +279,8 @@ class Log:
         self._recent.append(commit)
         return commit
 
-    def _read_entries(self, block: Block) -> list[bytes]:
-        keys = [log_key(number) for number in range(block.first, block.last + 1)]
+    def _read_entries(self, first: int, last: int) -> list[bytes]:
+        keys = [log_key(number) for number in range(first, last + 1)]
         try:
             return fetch_all(self._backend, keys)
         except KeyMissing as error:

@@ -10,7 +10,7 @@ from store.errors import IntegrityError, SnapshotNotFound
 from store.format import RESTORE, is_digest
 
 KEPT = 100
-"""Former positions that a head remembers; a record stays below 10 KB."""
+"""Former positions that a head remembers; a record stays at about 10 KB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,33 +66,31 @@ def move_head(
     key = HEAD_PREFIX + check_label(name, "head")
     open_snapshot(backend, snapshot)
     take_back(log, catalog, snapshot, by=f"head {name}")
-    if expect is None:
-        body = _encode(name, snapshot, history=[])
-        moved = conditional.create(backend, key, body)
-        undo = partial(_remove, backend, key, body)
-    else:
-        try:
-            before, token = backend.read_with_token(key)
-        except KeyMissing:
-            moved = False
-        else:
-            positions = positions_of(unseal(before, key), key)
-            if positions[-1].snapshot == snapshot:
-                return
-            body = _encode(name, snapshot, history=history_after(positions))
-            moved = positions[-1].snapshot == expect and conditional.replace(
-                backend, key, body, before=before, token=token
+    ours: Position | None = None
+    positions: tuple[Position, ...] = ()
+    while True:
+        seen = positions
+        before, token = _read_head(backend, key)
+        positions = positions_of(unseal(before, key), key) if before else ()
+        now = positions[-1].snapshot if positions else None
+        if now == snapshot or (ours in positions and ours not in seen):
+            return  # there already, or our write landed without an answer and somebody moved it on since
+        if now != expect:
+            raise HeadMoved(
+                f"head {name} points to {now[:12] if now else 'nothing'}, not to "
+                f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
             )
+        body = _encode(name, snapshot, history=history_after(positions))
+        ours = positions_of(unseal(body, key), key)[-1]
+        if before:
+            moved = conditional.replace(backend, key, body, before=before, token=token)
             undo = partial(_restore, backend, key, body, before)
-    if moved:
-        check_named(catalog, snapshot, undo=undo)
-        return
-    now = read_ref(backend, key)
-    if now != snapshot:
-        raise HeadMoved(
-            f"head {name} points to {now[:12] if now else 'nothing'}, not to "
-            f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
-        )
+        else:
+            moved = conditional.create(backend, key, body)
+            undo = partial(_remove, backend, key, body)
+        if moved:
+            check_named(catalog, snapshot, undo=undo)
+            return
 
 
 def read_ref(backend: Backend, key: str) -> str | None:
@@ -160,6 +158,14 @@ def _meanings(backend: Backend, spec: str) -> Iterator[tuple[str, str]]:
                 yield identity, identity
 
 
+def _read_head(backend: Backend, key: str) -> tuple[bytes, str]:
+    """Return what a head says and its token, nothing if there is no such head."""
+    try:
+        return backend.read_with_token(key)
+    except KeyMissing:
+        return b"", ""
+
+
 def _remove(backend: Backend, key: str, body: bytes) -> None:
     """Remove a name that this process made, unless it was changed since."""
     with suppress(KeyMissing):
@@ -183,5 +189,5 @@ def _decode(data: bytes, key: str) -> str:
 
 
 def _encode(name: str, snapshot: str, **more: object) -> bytes:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return seal({"id": uuid.uuid4().hex, "name": name, "snapshot": snapshot, "time": now, **more})

@@ -139,8 +139,8 @@ class Wire:
     """What is between the clients and one storage: requests under way, and what changed a moment ago."""
 
     under_way: deque[Callable[[], None]] = field(default_factory=deque)
-    written: deque[str] = field(default_factory=lambda: deque(maxlen=4))
-    deleted: deque[ObjectInfo] = field(default_factory=lambda: deque(maxlen=4))
+    written: deque[str] = field(default_factory=lambda: deque(maxlen=12))
+    deleted: deque[ObjectInfo] = field(default_factory=lambda: deque(maxlen=12))
     passed: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -161,17 +161,12 @@ class Wire:
         if self.under_way:
             self.under_way.popleft()()
 
-    def settle(self) -> None:
-        """Let all requests under way reach the storage."""
-        while self.under_way:
-            self.arrive()
-
 
 class FaultyBackend:
     """The storage `inner` as one client sees it who meets the faults of `schedule`.
 
     Clients of one storage share its `wire`. `pause` is called before each call, so that a test can let others
-    go first. `met` lists the faults that happened.
+    go first. `met` lists the faults that happened; a process that died is `dead` from then on.
     """
 
     def __init__(
@@ -189,8 +184,8 @@ class FaultyBackend:
         self.met: list[tuple[Call, Fault]] = []
         self.calls = 0
         self.dead = False
-        self._schedule = schedule
-        self._pause = pause
+        self.schedule = schedule
+        self.pause = pause
         self._seed = seed
         self._lock = threading.Lock()
 
@@ -265,20 +260,20 @@ class FaultyBackend:
 
     def _meet(self, kind: str, key: str) -> tuple[Call, Fault | None]:
         """Let others go first, then raise the fault of this call unless it is one of what is done or seen."""
-        self._pause()
+        self.pause()
         if self.dead:
             raise ProcessKilled
         with self._lock:
             call = Call(self.calls, kind, key)
             self.calls += 1
-            fault = self._schedule(call)
+            fault = self.schedule(call)
             if fault is None or fault not in POSSIBLE[kind]:
                 fault = None
             else:
                 self.met.append((call, fault))
         if fault is Fault.DELAYED:
             self.wire.wait_for_another()
-            self._pause()
+            self.pause()
             fault = None
         self.wire.count()
         if fault is None or fault in (DONE | DAMAGE | LISTING | {Fault.LATE, Fault.KILLED_LATE}):

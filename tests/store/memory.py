@@ -1,6 +1,7 @@
 """A backend in memory, for tests that make thousands of stores; it passes the suite of every backend.
 
-All views of one `Memory` see the same objects, as processes that share a bucket do.
+All views of one `Memory` see the same objects, as processes that share a bucket do. It also remembers every
+write and delete in their order, so that a test can say what was true at any moment.
 """
 
 from __future__ import annotations
@@ -20,33 +21,57 @@ def _real_time() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One object: its bytes, when it was written in the storage's clock, and how many writes came before."""
+    """One object: its bytes, when it was written in the storage's clock, and at which moment."""
 
     body: bytes
     modified: datetime
     order: int
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A write of `body` under `key`, or a delete (None); `moment` orders all that happens to a `Memory`."""
+
+    moment: int
+    client: str
+    key: str
+    body: bytes | None
+
+
 @dataclass
 class Memory:
-    """What a bucket holds, and its clock."""
+    """What a bucket holds, its clock, and what happened to it."""
 
     clock: Callable[[], datetime] = _real_time
     objects: dict[str, Stored] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    writes: int = 0
+    moment: int = 0
+    events: list[Event] = field(default_factory=list)
 
-    def write(self, key: str, body: Body) -> None:
+    def write(self, client: str, key: str, body: Body) -> None:
         """Store a copy of `body`; the caller holds the lock."""
-        self.writes += 1
-        self.objects[key] = Stored(bytes(body), self.clock(), self.writes)
+        kept = bytes(body)
+        self.objects[key] = Stored(kept, self.clock(), self.tick())
+        self.events.append(Event(self.moment, client, key, kept))
+
+    def remove(self, client: str, key: str) -> None:
+        """Remove an object if it is there; the caller holds the lock."""
+        if self.objects.pop(key, None) is not None:
+            self.events.append(Event(self.tick(), client, key, None))
+
+    def tick(self) -> int:
+        """Return a moment after all that happened and before all that will."""
+        with self.lock:
+            self.moment += 1
+            return self.moment
 
 
 class MemoryBackend:
-    """Objects in a `Memory`; usable from several threads."""
+    """Objects in a `Memory`, as `client` sees them; usable from several threads."""
 
-    def __init__(self, memory: Memory | None = None) -> None:
+    def __init__(self, memory: Memory | None = None, client: str = "") -> None:
         self.memory = memory or Memory()
+        self._client = client
         self.url = "memory:"
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
@@ -72,23 +97,23 @@ class MemoryBackend:
 
     def put(self, key: str, body: Body) -> None:
         with self.memory.lock:
-            self.memory.write(key, body)
+            self.memory.write(self._client, key, body)
 
     def create(self, key: str, body: Body) -> None:
         with self.memory.lock:
             if key in self.memory.objects:
                 raise KeyExists(f"{key} already exists in {self.url}")
-            self.memory.write(key, body)
+            self.memory.write(self._client, key, body)
 
     def replace(self, key: str, body: Body, *, token: str) -> None:
         with self.memory.lock:
             if str(self._get(key).order) != token:
                 raise TokenMismatch(f"{key} in {self.url} was changed by somebody else")
-            self.memory.write(key, body)
+            self.memory.write(self._client, key, body)
 
     def delete(self, key: str) -> None:
         with self.memory.lock:
-            self.memory.objects.pop(key, None)
+            self.memory.remove(self._client, key)
 
     def now(self) -> datetime:
         return self.memory.clock()

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from store import Position, Store
+from store.backend.local import LocalBackend
 from store.errors import HeadMoved, IntegrityError, SnapshotNotFound
 from store.format import seal
 from store.positions import KEPT, snapshot_before
+from tests.store.faulty import Call, Fault, FaultyBackend
 from tests.store.samples import memory
 
 A, B, C = ("a" * 64, "b" * 64, "c" * 64)
@@ -122,3 +124,42 @@ def test_a_rollback_goes_to_what_was_there_before_the_present_snapshot(
 def test_a_rollback_needs_something_older(moved: tuple[str, ...]) -> None:
     with pytest.raises(SnapshotNotFound, match="cellar head move main"):
         snapshot_before(moves(*moved), "main")
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDED, Fault.FAILED_AFTER, Fault.REPEATED])
+def test_a_move_whose_answer_was_lost_is_no_conflict_if_somebody_moved_on(
+    tmp_path: Path, fault: Fault
+) -> None:
+    others = Store.create(str(tmp_path))
+    one, two, three = pins(others, 3)
+    others.move_head("main", one, expect=None)
+    mine = FaultyBackend(LocalBackend(tmp_path))
+
+    def move_on() -> None:
+        if mine.met and others.head("main") == two:
+            others.move_head("main", three, expect=two)
+
+    store = Store(mine)
+    mine.pause = move_on
+    mine.schedule = lambda call: fault if call.kind == "replace" and not mine.met else None
+    store.move_head("main", two, expect=one)
+
+    assert [position.snapshot for position in others.head_log("main")] == [one, two, three]
+
+
+def test_a_move_succeeds_where_the_head_left_and_came_back(tmp_path: Path) -> None:
+    others = Store.create(str(tmp_path))
+    one, two, three = pins(others, 3)
+    others.move_head("main", one, expect=None)
+    mine = FaultyBackend(LocalBackend(tmp_path))
+    store = Store(mine)
+
+    def move_away_and_back(call: Call) -> None:
+        if call.kind == "replace" and len(others.head_log("main")) == 1:
+            others.move_head("main", two, expect=one)
+            others.move_head("main", one, expect=two)
+
+    mine.schedule = move_away_and_back
+    store.move_head("main", three, expect=one)
+
+    assert [position.snapshot for position in others.head_log("main")] == [one, two, one, three]
