@@ -10,7 +10,15 @@ from store.backend import Backend
 from store.catalog import Catalog
 from store.checkpoint import write_checkpoint_if_due
 from store.element import Ref
-from store.errors import ConflictError, ElementNotFound, InputError, MissingRequirement
+from store.errors import (
+    ConflictError,
+    ElementNotFound,
+    InputError,
+    IntegrityError,
+    KeyMissing,
+    MissingRequirement,
+    SnapshotNotFound,
+)
 from store.format import plain, snapshot_key, snapshot_rows_key, unseal
 from store.log import PIN, Commit, Draft, Log
 from store.removals import Removals
@@ -36,9 +44,10 @@ def pin(
     chosen = _one_per_name(refs)
     resolved: tuple[Removals, bytes, bytes] | None = None
     identity = ""
+    wrote = False
 
     def prepare() -> Draft | Commit:
-        nonlocal resolved, identity
+        nonlocal resolved, identity, wrote
         catalog.catch_up()
         removals = catalog.removals
         if resolved is None or resolved[0] is not removals:  # a visible row changes only by a removal
@@ -53,19 +62,46 @@ def pin(
                 f"snapshot {identity[:12]} is being removed at this moment; run again when `cellar gc` has "
                 "finished"
             )
+        earlier = None
         if identity not in removals.condemned.snapshots and identity not in removals.gone:
             earlier = log.last_pin(identity)
-            if earlier is not None:
-                return earlier
-        backend.put(snapshot_rows_key(record["rows"]), table)
-        # Two writers of one snapshot agree on its content; whichever head record is first serves both.
-        conditional.create(backend, snapshot_key(identity), head)
-        return Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
+        if earlier is None or wrote:  # what was written on an older view may not fit this one
+            backend.put(snapshot_rows_key(record["rows"]), table)
+            _write_head(backend, catalog, identity, head)
+            wrote = True
+        return earlier or Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
 
     commit = log.append(prepare)
     catalog.catch_up()
     write_checkpoint_if_due(backend, log, catalog, commit)
     return open_snapshot(backend, identity)
+
+
+def _write_head(backend: Backend, catalog: Catalog, identity: str, head: bytes) -> None:
+    """Write a head record unless one is there that serves: two writers agree on the set, if not on its packs.
+
+    One that names packs which were collected is left of a pin that was overtaken; it is replaced.
+    """
+    key = snapshot_key(identity)
+    while not conditional.create(backend, key, head):
+        try:
+            before, token = backend.read_with_token(key)
+            if _serves(backend, catalog, identity):
+                return
+        except (KeyMissing, SnapshotNotFound):
+            continue  # removed at this moment
+        if conditional.replace(backend, key, head, before=before, token=token):
+            return
+
+
+def _serves(backend: Backend, catalog: Catalog, identity: str) -> bool:
+    """Tell whether all packs of a stored snapshot are there for rows of today."""
+    try:
+        packs = open_snapshot(backend, identity).packs()
+    except IntegrityError:
+        return False
+    collected = packs & catalog.removals.dead.keys()
+    return not collected or collected <= catalog.packs().keys()
 
 
 def _one_per_name(refs: Iterable[Ref]) -> dict[str, Ref]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -26,6 +28,24 @@ class Clock:
         """Let time pass on `backend`, for example `forward(backend, days=8)`."""
         inner = backend.inner if isinstance(backend, ClockedBackend) else backend
         self.leaps.append((inner.now(), timedelta(**much)))
+
+    def forward_for_all(self, backend: Backend, **much: float) -> None:
+        """Let time pass for other processes too, once the second of the last write is over."""
+        inner = backend.inner if isinstance(backend, ClockedBackend) else backend
+        newest = max(item.modified for item in inner.list(""))
+        while inner.now() <= newest:
+            time.sleep(0.02)  # polling another clock: there is nothing to wait on
+        self.forward(backend, **much)
+        self.written.clear()  # other processes may write the same keys from now on
+
+    def to_json(self) -> str:
+        """What another process needs to see the same clock."""
+        return json.dumps([[at.isoformat(), by.total_seconds()] for at, by in self.leaps])
+
+    @classmethod
+    def from_json(cls, text: str) -> Clock:
+        """The clock of `to_json`."""
+        return cls([(datetime.fromisoformat(at), timedelta(seconds=by)) for at, by in json.loads(text)])
 
     def ahead(self, since: datetime | None = None) -> timedelta:
         """How far the clock is ahead now, or was at the real time `since`."""

@@ -29,7 +29,8 @@ class Killer:
         self.count = 0
         self._at = at
         self._when = when
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._inside = False
 
     def around(self, key: str, write: Callable[[], None]) -> None:
         """Do one write, or die; packs are written by several threads, and probing a bucket counts not."""
@@ -37,9 +38,16 @@ class Killer:
             write()
             return
         with self._lock:
+            if self._inside:  # a folder replaces by putting
+                write()
+                return
+            self._inside = True
             if (self.count, self._when) == (self._at, "before"):
                 os.kill(os.getpid(), signal.SIGKILL)
-            write()
+            try:
+                write()
+            finally:
+                self._inside = False
             if (self.count, self._when) == (self._at, "after"):
                 os.kill(os.getpid(), signal.SIGKILL)
             self.count += 1

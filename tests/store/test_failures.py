@@ -31,6 +31,7 @@ from store.errors import (
     UnsupportedFormat,
 )
 from store.format import seal, unseal
+from store.gc import collect
 from tests.seaweedfs import S3Server
 from tests.store.samples import memory
 
@@ -157,6 +158,9 @@ def test_a_read_only_folder_is_readable_and_refuses_writes(small_disk: Path) -> 
     assert_is_one_sentence(caught.value)
     assert store.read(ref) == memory(1).payload
     assert store.verify(full=True).ok
+    assert collect(store).kept.packs == 1  # to look needs no writing
+    with pytest.raises(ReadOnly):
+        collect(store, apply=True)
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
