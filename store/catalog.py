@@ -147,15 +147,11 @@ class Catalog:
     def packs(self) -> dict[str, int]:
         """Return every pack that a visible row is in, with its size."""
 
-        def collect() -> dict[str, int]:
-            found: dict[str, int] = {}
-            for source in self._sources.values():
-                for pack, (size, newest) in source.packs().items():
-                    if not self._removals.is_dead(pack, newest):
-                        found[pack] = size
-            return dict(sorted(found.items()))
+        return {pack: size for pack, size, _ in self._ask(self._living_packs)}
 
-        return self._ask(collect)
+    def packs_since(self, commit: int) -> set[str]:
+        """Return every pack that holds a visible row of `commit` or of a later one."""
+        return {pack for pack, _, newest in self._ask(self._living_packs) if newest >= commit}
 
     def __contains__(self, version: str) -> bool:
         return len(self._look_up("version", [version])) > 0
@@ -165,6 +161,15 @@ class Catalog:
             if self._plain:
                 return sum(source.segment.rows for source in self._sources.values())
         return sum(len(table) for table in self.scan(["version"]))
+
+    def _living_packs(self) -> list[tuple[str, int, int]]:
+        """Packs with their sizes and the newest commit of a visible row in them, by pack."""
+        found: dict[str, tuple[int, int]] = {}
+        for source in self._sources.values():
+            for pack, (size, newest) in source.packs().items():
+                if not self._removals.is_dead(pack, newest):
+                    found[pack] = size, max(newest, found[pack][1] if pack in found else 0)
+        return [(pack, *found[pack]) for pack in sorted(found)]
 
     def _look_up(self, column: str, values: Iterable[str], *, free: bool = False) -> pa.Table:
         """Return the row of each version that holds one of `values`; `free`: none of a condemned pack."""

@@ -95,13 +95,11 @@ def _write_head(backend: Backend, catalog: Catalog, identity: str, head: bytes) 
 
 
 def _serves(backend: Backend, catalog: Catalog, identity: str) -> bool:
-    """Tell whether all packs of a stored snapshot are there for rows of today."""
+    """Tell whether visible rows are in all packs of a stored snapshot."""
     try:
-        packs = open_snapshot(backend, identity).packs()
+        return open_snapshot(backend, identity).packs() <= catalog.packs().keys()
     except IntegrityError:
         return False
-    collected = packs & catalog.removals.dead.keys()
-    return not collected or collected <= catalog.packs().keys()
 
 
 def _one_per_name(refs: Iterable[Ref]) -> dict[str, Ref]:

@@ -55,7 +55,11 @@ def one_per_version(table: pa.Table, removals: Removals) -> pa.Table:
 
 
 def one_per_pack(table: pa.Table) -> pa.Table:
-    """Return the first row of each version in each pack: what has to be kept as long as packs may go."""
+    """Return the first and the last row of each version in each pack.
+
+    As long as packs may go, a row of each has to be kept: the first says since when the version is there, the
+    last when it was published again, which counts as recent for garbage collection.
+    """
     runs = list(_repeated(table))
     if not runs:
         return table
@@ -63,9 +67,11 @@ def one_per_pack(table: pa.Table) -> pa.Table:
     kept = set(range(len(table)))
     for start, end in runs:
         first: dict[str, int] = {}
+        last: dict[str, int] = {}
         for number in range(start, end):
             first.setdefault(packs[number], number)
-        kept -= set(range(start, end)) - set(first.values())
+            last[packs[number]] = number
+        kept -= set(range(start, end)) - {*first.values(), *last.values()}
     return table.take(pa.array(sorted(kept), pa.int64()))
 
 

@@ -4,7 +4,8 @@
 2. remove the files of builds that are over,
 3. collect what was condemned at least a grace period ago and still is not reached: one log entry that takes
    effect for everybody at once, then the index, snapshots, and packs last,
-4. condemn what is not reached now.
+4. condemn what is not reached now,
+5. remove derived files that newer ones replaced a grace period ago.
 
 Ages are taken from the storage's clock alone. Nothing is deleted that a writer, a pin or a name could have
 referred to unseen: the log orders the collection among them, and `docs/formats.md` says how.
@@ -18,12 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from store.backend import ObjectInfo
+from store.checkpoint import write_checkpoint
 from store.errors import InputError
+from store.gc.derived import superseded
 from store.gc.mark import Marker, common, dangling, minus
-from store.gc.names import BuildFiles
 from store.gc.reach import Graph
 from store.gc.summary import NOTHING, Amount, Summary
-from store.gc.sweep import over, remove_builds, sweep
+from store.gc.sweep import over, remove_builds, remove_old, sweep
 from store.gc.turn import Turn
 from store.gc.view import View, Viewer
 from store.lease import LEASE_SECONDS
@@ -88,7 +91,7 @@ class _Collection:
         self._progress = progress
         self._log = store.history
         self._catalog = store.catalog()
-        graph = Graph(self._backend, self._log, self._catalog, lambda rows: progress(rows, 0))
+        graph = Graph(self._backend, self._log, self._catalog, self._looked)
         self._viewer = Viewer(self._backend, self._log, self._catalog, graph, retain)
         self._marker = Marker(self._backend, graph, grace=grace, retain=retain)
 
@@ -98,7 +101,7 @@ class _Collection:
         view = self._viewer.look(writable=False)
         done = _Done(
             finished=_amount(view, view.removals.dying),
-            leftovers=sum((_files(build) for build in over(view, self._grace)), NOTHING),
+            leftovers=sum(map(_file, self._leftovers(view)), NOTHING),
         )
         unreached, condemned = self._marker.unreached(view), view.removals.condemned
         leaving = view.removals.dying
@@ -127,10 +130,22 @@ class _Collection:
                 view = self._viewer.look(writable=True)
             unreached, condemned = self._marker.unreached(view), view.removals.condemned
             self._append(turn, self._draft_condemn)
+            derived = superseded(self._backend, self._log, view.now, self._grace, self._looked)
+            done.leftovers += remove_old(self._backend, turn, derived, self._grace, self._progress)
             return self._summary(view, unreached, Removal(), condemned, done, applied=True)
 
+    def _leftovers(self, view: View) -> list[ObjectInfo]:
+        builds = [item for build in over(view, self._grace) for item in build.objects]
+        return builds + superseded(self._backend, self._log, view.now, self._grace, self._looked)
+
+    def _looked(self, objects: int) -> None:
+        self._progress(objects, 0)
+
     def _sweep(self, turn: Turn) -> Amount:
+        """Delete what was collected, once no index leads to it any more."""
         removals = self._catalog.removals
+        turn.check()
+        write_checkpoint(self._backend, self._log, self._catalog, without_dead=True)
         amount = sweep(self._backend, turn, removals.dying, self._catalog.packs(), self._progress)
 
         def prepare() -> Draft | Commit:
@@ -217,5 +232,5 @@ def _amount(view: View, removal: Removal) -> Amount:
     return Amount(packs=len(packs), snapshots=len(snapshots), bytes=sum(packs))
 
 
-def _files(build: BuildFiles) -> Amount:
-    return Amount(files=len(build.objects), bytes=sum(item.size for item in build.objects))
+def _file(item: ObjectInfo) -> Amount:
+    return Amount(files=1, bytes=item.size)

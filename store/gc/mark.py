@@ -72,30 +72,36 @@ class Marker:
 
         A name of a snapshot that was collected keeps what is left of it; see `dangling`.
         """
+        gone = view.removals.gone
         young = {name for name, item in view.heads.items() if view.age(item) < self._retain}
         wanted = {**dict.fromkeys(view.pinned, "the log"), **view.names.by_snapshot()}
         for snapshot, name in wanted.items():
-            if snapshot not in view.heads and snapshot not in view.removals.gone:
-                self.packs_of(snapshot, name)  # a listing may be late
-        return {snapshot for snapshot in wanted if snapshot not in dangling(view)} | young
+            if snapshot not in view.heads and snapshot not in gone:
+                self._packs_of(view, snapshot, name)  # a listing may be late
+        return {snapshot for snapshot in wanted if snapshot not in dangling(view)} | (young - gone.keys())
 
-    def packs_of(self, snapshot: str, name: str = "the store") -> frozenset[str]:
-        """Return the packs that a snapshot refers to, whether or not their rows are visible."""
+    def _kept_packs(self, view: View, snapshots: set[str]) -> set[str]:
+        packs = view.protected.packs | view.recent_packs | self._graph.homes(view.protected.requires)
+        return packs.union(*(self._packs_of(view, snapshot) for snapshot in sorted(snapshots)))
+
+    def _packs_of(self, view: View, snapshot: str, name: str = "the store") -> frozenset[str]:
+        """Return the packs that a snapshot refers to, whether or not their rows are visible.
+
+        What is left of one that was collected may be incomplete, and then keeps nothing.
+        """
         if snapshot not in self._packs:
             try:
                 self._packs[snapshot] = open_snapshot(self._backend, snapshot).packs()
-            except SnapshotNotFound as error:
+            except (IntegrityError, SnapshotNotFound) as error:
+                if snapshot in view.removals.gone:
+                    return frozenset()
+                if isinstance(error, IntegrityError):
+                    raise
                 raise IntegrityError(
                     f"snapshot {snapshot}, which {name} names, is missing, so nobody can tell what it needs; "
                     f"{RESTORE}"
                 ) from error
         return self._packs[snapshot]
-
-    def _kept_packs(self, view: View, snapshots: set[str]) -> set[str]:
-        packs = set(view.protected.packs)
-        packs |= self._graph.since(view.recent)
-        packs |= self._graph.homes(view.protected.requires)
-        return packs.union(*(self.packs_of(snapshot) for snapshot in sorted(snapshots)))
 
 
 def dangling(view: View) -> dict[str, str]:

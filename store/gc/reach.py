@@ -21,7 +21,7 @@ from store.rows import decode_table
 
 
 class Graph:
-    """The packs that visible rows are in, what they need, and their newest commit; see `catch_up`."""
+    """The packs that visible rows are in, and which packs they need; see `catch_up`."""
 
     def __init__(self, backend: Backend, log: Log, catalog: Catalog, scanned: Callable[[int], None]) -> None:
         self._backend = backend
@@ -30,7 +30,6 @@ class Graph:
         self._scanned = scanned
         self._at = -1
         self._needs: dict[str, set[str]] = {}
-        self._newest: dict[str, int] = {}
 
     def catch_up(self) -> None:
         """Take in what the log has read since the last call; the catalog must have caught up with it.
@@ -45,10 +44,6 @@ class Graph:
             for commit in added:
                 self._add(commit)
         self._at = tip
-
-    def since(self, commit: int) -> set[str]:
-        """Return the packs that hold a row of `commit` or a later one."""
-        return {pack for pack, newest in self._newest.items() if newest >= commit}
 
     def homes(self, versions: Iterable[str]) -> set[str]:
         """Return the packs that hold any of `versions`."""
@@ -65,10 +60,9 @@ class Graph:
         return reached
 
     def _read_all(self) -> None:
-        self._newest, rows = {}, 0
+        rows = 0
         pairs: list[pa.Table] = []
-        for table in self._catalog.scan(("pack", "requires", "commit")):
-            self._note_commits(table)
+        for table in self._catalog.scan(("pack", "requires")):
             pairs.append(_pairs(table))
             rows += len(table)
             self._scanned(rows)
@@ -92,15 +86,9 @@ class Graph:
                 data = check_digest(self._backend.read(key), digest, key, holds="index of a commit")
             except KeyMissing as error:
                 raise IntegrityError(f"{key}, which the log names, is missing; {RESTORE}") from error
-            table, metadata = decode_table(data, key)
-            for pack, version in zip(*(column.to_pylist() for column in _pairs(table).columns), strict=True):
+            pairs = _pairs(decode_table(data, key)[0])
+            for pack, version in zip(*(column.to_pylist() for column in pairs.columns), strict=True):
                 self._needs.setdefault(pack, set()).update(self.homes([version]))
-            self._newest.update(dict.fromkeys(metadata["packs"], commit.sequence))
-
-    def _note_commits(self, table: pa.Table) -> None:
-        newest = table.group_by("pack", use_threads=False).aggregate([("commit", "max")])
-        for pack, commit in zip(newest["pack"].to_pylist(), newest["commit_max"].to_pylist(), strict=True):
-            self._newest[pack] = max(commit, self._newest.get(pack, 0))
 
 
 _NO_PAIRS = pa.table({"pack": pa.array([], pa.string()), "version": pa.array([], pa.string())})

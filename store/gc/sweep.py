@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from store.backend import Backend
+from store.backend import Backend, ObjectInfo
 from store.errors import IntegrityError, SnapshotNotFound
-from store.format import SNAPSHOT_PREFIX, lease_key, pack_key, signatures_prefix, snapshot_key
+from store.format import (
+    SNAPSHOT_PREFIX,
+    lease_key,
+    pack_key,
+    signatures_prefix,
+    snapshot_key,
+    snapshot_rows_key,
+)
 from store.gc.names import BuildFiles, Names, lease_counts
 from store.gc.strays import rows_digest, rows_files, stray_rows
-from store.gc.summary import Amount
+from store.gc.summary import NOTHING, Amount
 from store.gc.turn import Turn
 from store.gc.view import View, list_heads, list_packs
 from store.removals import Removal
 from store.snapshot import open_snapshot
+from store.snapshot_head import read_head
 from store.verify import Progress
 
 
@@ -31,7 +39,7 @@ def sweep(
     packs = sorted(dying.packs - _packs_of(backend, spared) - visible.keys())
     snapshots = sorted(dying.snapshots - spared)
     total = len(snapshots) + len(packs)
-    amount = Amount()
+    amount = NOTHING
     listed = list(backend.list(SNAPSHOT_PREFIX))
     heads, files = list_heads(listed), rows_files(listed)
     strays = stray_rows(backend, heads, files)
@@ -59,7 +67,7 @@ def over(view: View, grace: timedelta) -> list[BuildFiles]:
 
 def remove_builds(backend: Backend, turn: Turn, builds: Iterable[BuildFiles]) -> Amount:
     """Delete the files of builds that are over, leases last; one that somebody resumes now is left."""
-    amount = Amount()
+    amount = NOTHING
     for build in builds:
         lease = lease_key(build.name)
         for item in sorted(build.objects, key=lambda item: (item.key == lease, item.key)):
@@ -70,13 +78,29 @@ def remove_builds(backend: Backend, turn: Turn, builds: Iterable[BuildFiles]) ->
     return amount
 
 
+def remove_old(
+    backend: Backend, turn: Turn, items: Sequence[ObjectInfo], grace: timedelta, progress: Progress
+) -> Amount:
+    """Delete objects that were older than `grace` when they were listed, but for those written since."""
+    amount = NOTHING
+    for done, item in enumerate(items, start=1):
+        found = backend.info(item.key)
+        if found is not None and backend.now() - found.modified >= grace:
+            turn.delete(item.key)
+            amount += Amount(files=1, bytes=item.size)
+        progress(done, len(items))
+    return amount
+
+
 def _packs_of(backend: Backend, snapshots: Iterable[str]) -> set[str]:
     packs: set[str] = set()
     for snapshot in snapshots:
         try:
-            packs |= open_snapshot(backend, snapshot).packs()
+            rows = snapshot_rows_key(read_head(backend, snapshot)["rows"])
         except SnapshotNotFound:  # deleted before the name came
             continue
+        if backend.info(rows) is not None:
+            packs |= open_snapshot(backend, snapshot).packs()
     return packs
 
 

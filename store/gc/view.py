@@ -10,8 +10,8 @@ from store.backend import Backend, ObjectInfo
 from store.catalog import Catalog
 from store.errors import AccessDenied, ReadOnly
 from store.format import (
+    ENTRY_PREFIX,
     FORMAT_KEY,
-    LOG_PREFIX,
     PACK_PREFIX,
     SNAPSHOT_PREFIX,
     is_digest,
@@ -46,7 +46,7 @@ class View:
     visible: dict[str, int]
     removals: Removals
     condemned_time: datetime | None
-    recent: int
+    recent_packs: set[str]
     pinned: frozenset[str]
     pinned_since: frozenset[str]
 
@@ -92,7 +92,7 @@ class Viewer:
             visible=self._catalog.packs(),
             removals=removals,
             condemned_time=self.time_of(removals.condemned_at),
-            recent=recent,
+            recent_packs=self._catalog.packs_since(recent),
             pinned=frozenset(snapshot for number, snapshot in pins.items() if number >= recent),
             pinned_since=frozenset(
                 snapshot for number, snapshot in pins.items() if number > removals.condemned_at > 0
@@ -106,13 +106,13 @@ class Viewer:
             if writable:
                 raise
             # A folder that cannot be written has no clock; nothing in it is younger than its newest object.
-            listed = [*self._backend.list(FORMAT_KEY), *self._backend.list(LOG_PREFIX)]
+            listed = [*self._backend.list(FORMAT_KEY), *self._backend.list(ENTRY_PREFIX)]
             return max(item.modified for item in listed)
 
     def _first_recent(self, now: datetime) -> int:
         """Return the number of the first entry younger than the time of retention, or of unknown age."""
         expected = 1
-        for item in self._backend.list(LOG_PREFIX):
+        for item in self._backend.list(ENTRY_PREFIX):
             if is_entry(item.key):
                 if item.key != log_key(expected) or now - item.modified < self._retain:
                     return expected
