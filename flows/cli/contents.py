@@ -12,6 +12,9 @@ from flows.formatting import flatten
 if TYPE_CHECKING:
     from store import Commit, Row, Snapshot, Store
 
+_LONGEST = 400
+"""Characters of a value of provenance or facts that people are shown."""
+
 
 def show(
     snapshot: str,
@@ -120,6 +123,10 @@ def _element(store: "Store", snapshot: "Snapshot", name: str) -> dict[str, Any]:
     }
 
 
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}... (--json shows all)"
+
+
 def _version(row: "Row", commit: "Commit | None", *, held: bool) -> dict[str, Any]:
     """One version of an element with the commit that made it visible."""
     return {
@@ -146,7 +153,8 @@ def _element_lines(record: dict[str, Any]) -> Iterator[str]:
     )
     for part in ("provenance", "facts"):
         yield from ("", part)
-        yield from columns([(f"  {name}", value) for name, value in flatten(record[part])]) or ["  none"]
+        values = [(f"  {name}", _cut(value)) for name, value in flatten(record[part])]
+        yield from columns(values) or ["  none"]
     yield from ("", "versions")
     rows = [
         (

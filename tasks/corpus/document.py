@@ -14,11 +14,14 @@ _DASHES = re.compile(r"-{2,}")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text with a stable name; `source` tells people where it was read (a file, a package, a line)."""
+    """One text with a stable name; `source` tells people where it was read (a file, a package, a line).
+
+    The source is no part of the document's identity: a text that moves to another line stays what it is.
+    """
 
     name: str
     text: str
-    source: str
+    source: str = ""
 
     @property
     def digest(self) -> str:

@@ -12,7 +12,7 @@ from tasks.corpus.document import Document
 from tasks.errors import BadPayload
 
 MEDIA = "application/vnd.apache.parquet"
-_COLUMNS = ("name", "text", "digest", "source")
+_COLUMNS = ("name", "text", "digest")
 _ROW_GROUP = 1024
 
 
@@ -42,14 +42,15 @@ def is_worker_shard(shard: Ref | str | int) -> bool:
 
 
 def encode_shard(documents: Iterable[Document]) -> bytes:
-    """Parquet bytes of a shard: columns name, text, digest, source; rows sorted by name; fixed settings.
+    """Parquet bytes of a shard: columns name, text, digest; rows sorted by name; fixed settings.
 
-    Equal documents give equal bytes in any order, with one version of pyarrow (which writes its name inside).
+    Where documents were read is not among them, see `sources_of`. Equal documents give equal bytes in any
+    order, with one version of pyarrow (which writes its name inside).
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = sorted(((d.name, d.text, d.digest, d.source) for d in documents), key=lambda row: row[0])
+    rows = sorted(((d.name, d.text, d.digest) for d in documents), key=lambda row: row[0])
     columns = [pa.array([row[i] for row in rows], type=pa.large_string()) for i in range(len(_COLUMNS))]
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -68,8 +69,16 @@ def encode_shard(documents: Iterable[Document]) -> bytes:
     return data
 
 
-def load_shard(payload: bytes) -> list[Document]:
-    """The documents of a shard, sorted by name; raises BadPayload when the bytes are no shard."""
+def sources_of(documents: Iterable[Document]) -> list[str]:
+    """Where the documents of a shard were read, in the order of names: a fact beside the shard."""
+    return [document.source for document in sorted(documents, key=lambda document: document.name)]
+
+
+def load_shard(payload: bytes, sources: object = None) -> list[Document]:
+    """The documents of a shard, sorted by name, with the `sources` that its facts list, if they do.
+
+    Raises BadPayload when the bytes are no shard.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,12 +86,11 @@ def load_shard(payload: bytes) -> list[Document]:
         # Not pq.read_table: its scanner's threads can abort the process at exit (apache/arrow#34314).
         file = pq.ParquetFile(pa.BufferReader(payload), pre_buffer=False)
         table = file.read(columns=list(_COLUMNS), use_threads=False)
-        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ("name", "text", "source")]
+        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ("name", "text")]
     except (pa.ArrowException, OSError, KeyError) as error:
-        raise BadPayload(
-            "the payload is not a corpus shard (Parquet with name, text, digest, source)"
-        ) from error
-    return [Document(*row) for row in zip(*columns, strict=True)]
+        raise BadPayload("the payload is not a corpus shard (Parquet with name, text, digest)") from error
+    known = sources if isinstance(sources, list) and len(sources) == table.num_rows else [""] * table.num_rows
+    return [Document(name, text, str(source)) for name, text, source in zip(*columns, known, strict=True)]
 
 
 class Spill:

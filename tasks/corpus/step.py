@@ -13,7 +13,15 @@ from store import Element, Ref, Store, canonical_json, fingerprint
 from tasks.corpus.document import Skipped
 from tasks.corpus.ledger import Ledger
 from tasks.corpus.params import CorpusParams, TokenizerParams
-from tasks.corpus.shards import MEDIA, Spill, encode_shard, is_worker_shard, load_shard, shard_name
+from tasks.corpus.shards import (
+    MEDIA,
+    Spill,
+    encode_shard,
+    is_worker_shard,
+    load_shard,
+    shard_name,
+    sources_of,
+)
 from tasks.corpus.sources import Source, open_source
 from tasks.corpus.tokenizer import Tokenizer, adopt, train_bpe
 from tasks.errors import BadCorpus
@@ -72,7 +80,7 @@ def ingest(store: Store, params: CorpusParams, progress: Progress = silent) -> C
     """
     source = open_source(params)
     stamps = source.stamps()
-    recipe = fingerprint("corpus.ingest/1", params=params.identity(), inputs=[source.identity()])
+    recipe = fingerprint("corpus.ingest/2", params=params.identity(), inputs=[source.identity()])
     if (found := _published(store, recipe)) is not None:
         return found
     with (
@@ -166,20 +174,24 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
 
 
 def _shard_elements(params: CorpusParams, spill: Spill, report: CorpusReport) -> Iterator[Element]:
-    """Each shard as an element whose identity is its content and its place."""
+    """Each shard as an element whose identity is its content and its place; where it was read is a fact."""
     for number in range(params.shards):
         documents = spill.documents(number)
         if is_worker_shard(number):
             report.worker_documents += len(documents)
-        content = sorted(f"{d.digest} {d.name}\n{d.source}" for d in documents)
+        content = sorted(f"{d.digest} {d.name}" for d in documents)
         place: dict[str, Any] = {"corpus": params.name, "shard": number, "shards": params.shards}
         yield Element(
             "corpus",
             shard_name(params.name, number),
             encode_shard(documents),
             media=MEDIA,
-            provenance={"recipe": fingerprint("corpus.shard/1", params=place, inputs=content), **place},
-            facts={"documents": len(documents), "characters": sum(len(d.text) for d in documents)},
+            provenance={"recipe": fingerprint("corpus.shard/2", params=place, inputs=content), **place},
+            facts={
+                "documents": len(documents),
+                "characters": sum(len(d.text) for d in documents),
+                "sources": sources_of(documents),
+            },
         )
 
 

@@ -1,7 +1,7 @@
 """What a stored document reads back as: figures per document and pooled over many."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -47,8 +47,8 @@ class Figures:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Figures from `to_dict`."""
-        return cls(**values)
+        """Figures from `to_dict`, or from facts that hold others as well."""
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
 
 
 def pool(figures: Iterable[Figures]) -> Figures:

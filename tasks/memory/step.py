@@ -13,7 +13,7 @@ from tasks.memory.params import MemoryParams
 from tasks.memory.worker import work_documents
 from tasks.progress import Progress, silent
 
-RECIPE = "memory.build/1"
+RECIPE = "memory.build/2"
 UNIT_RECIPE = "memory.unit/1"
 
 Advance = Callable[[float], None]
@@ -43,7 +43,8 @@ def build_shard(
     if not is_worker_shard(shard):
         raise TaskError(f"{shard.name} trains the codec; build memories from odd shards")
     worker = _Worker(store, build, params, tokenizer, codec, device)
-    documents = load_shard(store.read(shard))
+    row = store.catalog().get(shard.version)
+    documents = load_shard(store.read(shard), row.facts.get("sources") if row else None)
     size = params.unit_documents
     receipts: list[Receipt] = []
     outcomes: list[Outcome] = []
@@ -145,13 +146,12 @@ class _Worker:
             provenance={
                 "recipe": self.recipe(document),
                 "document": document.digest,
-                "source": document.source,
                 "tokens": figures.tokens,
                 "codec": str(self._codec),
                 "tokenizer": str(self._tokenizer),
                 "params": self._identity,
             },
-            facts=figures.to_dict(),
+            facts={**figures.to_dict(), "source": document.source},
         )
 
     def _load(self) -> tuple[Tokenizer, Codec]:

@@ -147,7 +147,7 @@ class Asker:
             name=candidate.name,
             version=candidate.version,
             checksum=row.digest,
-            source=str(row.provenance.get("source", "")),
+            source=str(row.facts.get("source", row.provenance.get("source", ""))),
             match=place.match,
             score=candidate.score,
             agreement=candidate.agreement,

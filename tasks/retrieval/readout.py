@@ -27,7 +27,6 @@ class MemoryRecord:
 
     name: str
     version: str
-    source: str
     cells_NC: torch.Tensor
     length: int
 
@@ -38,7 +37,6 @@ class DecodedMemory:
 
     name: str
     version: str
-    source: str
     tokens_L: np.ndarray
     key_C: np.ndarray
 
@@ -49,7 +47,6 @@ class Readout:
 
     names: tuple[str, ...]
     versions: tuple[str, ...]
-    sources: tuple[str, ...]
     checksum_ED: np.ndarray
     start_E1: np.ndarray
     tokens_N: np.ndarray
@@ -67,7 +64,6 @@ class Readout:
         return cls(
             names=names,
             versions=tuple(row.version for row in rows),
-            sources=tuple(row.source for row in rows),
             checksum_ED=np.frombuffer(digests, dtype=np.uint8).reshape(-1, _DIGEST_BYTES),
             start_E1=start_E1,
             tokens_N=np.concatenate([*tokens, np.empty(0, dtype=np.uint16)]),
@@ -93,15 +89,12 @@ class Readout:
     def to_bytes(self) -> bytes:
         """Safetensors payload."""
         name_bytes, name_offsets = arrays.pack_strings(self.names)
-        source_bytes, source_offsets = arrays.pack_strings(self.sources)
         versions = b"".join(bytes.fromhex(version) for version in self.versions)
         return arrays.to_bytes(
             {
                 "checksum": self.checksum_ED,
                 "name.bytes": name_bytes,
                 "name.offset": name_offsets,
-                "source.bytes": source_bytes,
-                "source.offset": source_offsets,
                 "start": self.start_E1,
                 "tokens": self.tokens_N,
                 "version": np.frombuffer(versions, dtype=np.uint8).reshape(-1, _DIGEST_BYTES),
@@ -118,7 +111,6 @@ class Readout:
             return cls(
                 names=arrays.unpack_strings(parts["name.bytes"], parts["name.offset"]),
                 versions=tuple(row.tobytes().hex() for row in parts["version"]),
-                sources=arrays.unpack_strings(parts["source.bytes"], parts["source.offset"]),
                 checksum_ED=parts["checksum"],
                 start_E1=parts["start"],
                 tokens_N=parts["tokens"],
@@ -175,7 +167,7 @@ def _finished(waiting: list[tuple[MemoryRecord, int]], decoded: list[np.ndarray]
         del decoded[:blocks]
         # float64: the mean of a long document's cells must not depend on the order of summation.
         key_C = record.cells_NC.numpy().astype(np.float64).sum(0) / max(blocks, 1)
-        yield DecodedMemory(record.name, record.version, record.source, tokens_L, key_C.astype(np.float32))
+        yield DecodedMemory(record.name, record.version, tokens_L, key_C.astype(np.float32))
 
 
 @dataclass(frozen=True)

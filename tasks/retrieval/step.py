@@ -54,7 +54,7 @@ def build_indexes(
     memories = _memories(snapshot)
     inputs = [codec_row.version, *(row.version for row in memories)]
     decoding = {"name": name, "tile": params.readout_tile}
-    readout_recipe = fingerprint("retrieval.readout/1", params=decoding, inputs=inputs)
+    readout_recipe = fingerprint("retrieval.readout/2", params=decoding, inputs=inputs)
     dense_recipe = fingerprint("retrieval.dense/1", params={"name": name}, inputs=inputs)
     codec = load_codec(snapshot.read(codec_row))
     readout_row = store.catalog().find(readout_recipe)
@@ -141,8 +141,7 @@ def _decoded(
     def records() -> Iterator[MemoryRecord]:
         for row, payload in snapshot.stream(memories):
             stored = decode_cells(payload)
-            source = str(row.provenance.get("source", ""))
-            yield MemoryRecord(row.name, row.version, source, stored.dequantise(), stored.length)
+            yield MemoryRecord(row.name, row.version, stored.dequantise(), stored.length)
 
     for done, memory in enumerate(decode(codec, records(), tile), start=1):
         progress(done, len(memories))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from store.element import Ref
 from tasks.corpus.document import Document
 from tasks.corpus.ledger import Ledger
-from tasks.corpus.shards import Spill, encode_shard, is_worker_shard, load_shard, shard_of
+from tasks.corpus.shards import Spill, encode_shard, is_worker_shard, load_shard, shard_of, sources_of
 from tasks.corpus.splits import element_split
 from tasks.errors import BadPayload
 
@@ -25,7 +25,21 @@ def test_a_shard_round_trips_and_does_not_depend_on_order(rows: list[Document], 
     payload = encode_shard(rows)
 
     assert encode_shard(shuffled) == payload
-    assert load_shard(payload) == sorted(rows, key=lambda d: d.name)
+    assert load_shard(payload, sources_of(rows)) == sorted(rows, key=lambda d: d.name)
+
+
+def test_where_documents_were_read_is_no_part_of_a_shard() -> None:
+    here, there = ([Document(name, "text", f"{place}:{name}") for name in "ab"] for place in ("f", "g"))
+
+    assert encode_shard(here) == encode_shard(there)
+    assert [document.source for document in load_shard(encode_shard(here))] == ["", ""]
+
+
+@pytest.mark.parametrize("sources", [None, [], ["a"], "ab", 7, {"a": "b"}])
+def test_facts_that_do_not_list_the_sources_leave_them_unknown(sources: object) -> None:
+    payload = encode_shard([Document("a", "x"), Document("b", "y")])
+
+    assert load_shard(payload, sources) == [Document("a", "x"), Document("b", "y")]
 
 
 def test_bytes_that_are_no_shard_are_refused() -> None:

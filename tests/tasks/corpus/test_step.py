@@ -81,6 +81,27 @@ def test_a_new_document_changes_only_its_own_shard(store: Store, tmp_path: Path)
     assert changed == [shard_of("8", 4)]
 
 
+def test_texts_that_moved_to_other_lines_keep_their_versions(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "d.jsonl"
+    params = CorpusParams(name="t", reader="jsonl", path=file, shards=2)
+    lines = "".join(json.dumps({"id": str(i), "text": f"text number {i}"}) + "\n" for i in range(6))
+    file.write_text(lines)
+    first = ingest(store, params)
+    file.write_text("\n\n" + lines)
+
+    moved = ingest(store, params)
+
+    assert not moved.reused
+    assert moved.shards == first.shards
+    fresh = Store.create(f"file:{tmp_path / 'fresh'}")
+    again = ingest(fresh, params)
+    assert (again.shards, again.report_ref) == (moved.shards, moved.report_ref)
+    row = fresh.catalog().get(again.shards[0].version)
+    assert row is not None
+    found = load_shard(fresh.read(row), row.facts["sources"])
+    assert [document.source for document in found] == [f"d.jsonl:{int(d.name) + 3}" for d in found]
+
+
 def test_two_stores_get_the_same_versions(tmp_path: Path) -> None:
     params = write_folder(tmp_path / "in", 8)
 

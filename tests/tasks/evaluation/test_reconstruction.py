@@ -9,7 +9,7 @@ from tasks.retrieval import DecodedMemory, Readout
 
 def readout_of(texts: dict[str, np.ndarray]) -> Readout:
     memories = [
-        DecodedMemory(name=name, version="0" * 64, source="", tokens_L=ids, key_C=np.zeros(4, np.float32))
+        DecodedMemory(name=name, version="0" * 64, tokens_L=ids, key_C=np.zeros(4, np.float32))
         for name, ids in sorted(texts.items())
     ]
     return Readout.of(memories)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from pydoc_data.topics import topics
+from typing import Literal
 
 import pytest
 
@@ -34,11 +35,12 @@ Silent = Callable[..., None]
 
 
 class House:
-    """A store with everything that workers need."""
+    """A store with everything that workers need, from a folder of texts or from JSON lines."""
 
     def __init__(self, url: Path, texts: Path) -> None:
         self.store = Store.open_or_create(str(url))
-        corpus = ingest(self.store, CorpusParams(name="texts", reader="folder", path=texts, shards=2))
+        reader: Literal["folder", "jsonl"] = "folder" if texts.is_dir() else "jsonl"
+        corpus = ingest(self.store, CorpusParams(name="texts", reader=reader, path=texts, shards=2))
         self.even, self.odd = corpus.shards
         self.tokenizer = train_tokenizer(self.store, TokenizerParams(vocab_size=400), corpus=corpus.shards)
         self.codec = train_codec(self.store, CODEC, corpus=corpus.shards, tokenizer=self.tokenizer)
@@ -161,6 +163,30 @@ def test_what_is_published_already_does_not_change_the_others(
 
     assert result.worked == len(result.outcomes) - 2
     assert result.published == undisturbed.published
+
+
+def test_a_text_that_moved_to_another_line_keeps_its_memory(texts: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    records = [{"id": path.stem, "text": path.read_text()} for path in sorted(texts.iterdir())]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    file.write_text(lines)
+    before = House(tmp_path / "history", file).publish()
+    file.write_text("\n" + lines)
+
+    after = House(tmp_path / "history", file)
+    fresh = House(tmp_path / "fresh", file)
+
+    assert (after.tokenizer, after.codec) == (fresh.tokenizer, fresh.codec)
+    moved, made = after.work(after.build("again")), fresh.publish()
+    assert moved.worked == 0
+    assert moved.published == made.published == before.published
+    numbers = {record["id"]: number for number, record in enumerate(records, start=2)}
+    for ref in made.published:
+        row = fresh.store.catalog().get(ref.version)
+        assert row is not None
+        name = row.name.removeprefix("memory/")
+        assert row.facts["source"] == f"texts.jsonl:{numbers[name]}"
+        assert "source" not in row.provenance
 
 
 def test_a_unit_of_other_settings_is_not_taken_for_this_one(house: House) -> None:

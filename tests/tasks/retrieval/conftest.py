@@ -67,7 +67,7 @@ def records(ids: Mapping[str, np.ndarray], codec: Codec) -> list[MemoryRecord]:
     for name, tokens_L in ids.items():
         tokens_NT, _ = blocks(tokens_L, codec.architecture.block_tokens)
         version = hashlib.sha256(name.encode()).hexdigest()
-        made.append(MemoryRecord(name, version, f"source of {name}", codec.encode(tokens_NT), len(tokens_L)))
+        made.append(MemoryRecord(name, version, codec.encode(tokens_NT), len(tokens_L)))
     return made
 
 

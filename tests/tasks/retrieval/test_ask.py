@@ -29,7 +29,8 @@ def asker(
     for record in records:
         cells = MemoryCells.from_float(record.cells_NC, record.length, "bfloat16")
         name = record.name.removeprefix("memory/")
-        elements.append(Element("memory", name, encode_cells(cells), provenance={"source": record.source}))
+        facts = {"source": f"source of {record.name}"}
+        elements.append(Element("memory", name, encode_cells(cells), facts=facts))
     refs = store.publish(elements, message="all")
     index = build_indexes(store, PARAMS, snapshot=store.pin(refs, message="memories"))
     reranker = train_reranker(store, PARAMS, index=index, codec=refs[1])

@@ -16,7 +16,7 @@ CUE = {"cue_tokens": 32, "continuation_tokens": 8}
 def _index_of(elements: list[np.ndarray]) -> Index:
     """Charts alone over these token runs, named by their place."""
     decoded = [
-        DecodedMemory(f"memory/{row:03d}", f"{row:064x}", "", ids.astype(np.uint16), np.zeros(1, np.float32))
+        DecodedMemory(f"memory/{row:03d}", f"{row:064x}", ids.astype(np.uint16), np.zeros(1, np.float32))
         for row, ids in enumerate(elements)
     ]
     readout = Readout.of(decoded)

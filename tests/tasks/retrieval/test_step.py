@@ -19,7 +19,7 @@ PARAMS = FULL.model_copy(update={"reranker": FULL.reranker.model_copy(update={"c
 
 
 def _publish(
-    store: Store, records: list[MemoryRecord], codec: Codec, tokenizer: Tokenizer
+    store: Store, records: list[MemoryRecord], codec: Codec, tokenizer: Tokenizer, source: str = "here"
 ) -> tuple[list[Ref], Ref]:
     """Memories with their codec and tokenizer; the memories' references and the codec's."""
     words, frozen = store.publish(
@@ -35,7 +35,7 @@ def _publish(
             record.name.removeprefix("memory/"),
             encode_cells(MemoryCells.from_float(record.cells_NC, record.length, "bfloat16")),
             requires=(frozen.version,),
-            provenance={"source": record.source},
+            facts={"source": f"{source} {record.name}"},
         )
         for record in records
     ]
@@ -89,7 +89,7 @@ def test_equal_memories_give_equal_versions_in_another_store_with_other_threads(
     torch.set_num_threads(1 if before > 1 else 2)
     try:
         other = Store.create(f"file:{tmp_path}/other")
-        again = _full(other, *_publish(other, records[19::-1], codec, tokenizer))[2]
+        again = _full(other, *_publish(other, records[19::-1], codec, tokenizer, source="elsewhere"))[2]
     finally:
         torch.set_num_threads(before)
     assert again.id == full.id
@@ -106,7 +106,7 @@ def test_an_index_beside_a_replaced_memory_is_stale(store: Store, base: tuple[li
                 row.name.removeprefix("memory/"),
                 full.read(row),
                 requires=(frozen.version,),
-                provenance={"source": "elsewhere"},
+                provenance={"recipe": "ab" * 32},
             )
         ],
         message="a newer version",
