@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store import Element, Ref, Store, canonical_json, fingerprint
+from tasks.corpus.adoption import adopt
 from tasks.corpus.document import Skipped
 from tasks.corpus.ledger import Ledger
 from tasks.corpus.params import CorpusParams, TokenizerParams
@@ -23,7 +24,7 @@ from tasks.corpus.shards import (
     sources_of,
 )
 from tasks.corpus.sources import Source, open_source
-from tasks.corpus.tokenizer import Tokenizer, adopt, train_bpe
+from tasks.corpus.tokenizer import Tokenizer, train_bpe
 from tasks.errors import BadCorpus
 from tasks.progress import Progress, silent
 
@@ -208,7 +209,7 @@ def train_tokenizer(store: Store, params: TokenizerParams, *, corpus: Sequence[R
             raise BadCorpus(f"{params.file} cannot be read ({error.strerror}); set tokenizer.file") from error
         tokenizer = adopt(given)
         recipe = fingerprint(
-            "corpus.adopt_tokenizer/1", params={"name": params.name}, inputs=[_digest(given)]
+            "corpus.adopt_tokenizer/2", params={"name": params.name}, inputs=[_digest(given)]
         )
         provenance: dict[str, Any] = {"recipe": recipe, "file_digest": _digest(given)}
     else:

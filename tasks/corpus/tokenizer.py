@@ -1,6 +1,5 @@
 """Byte-level BPE tokens: every text round-trips, every id fits sixteen bits, 0 is padding, 1 ends a text."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,6 +49,8 @@ class Tokenizer:
             raise BadTokenizer(
                 f"the tokenizer does not have {PAD_TOKEN} at id {PAD} and {EOS_TOKEN} at id {EOS}"
             )
+        if max(self._model.get_vocab(with_added_tokens=True).values()) != self.vocab_size - 1:
+            raise BadTokenizer(f"the ids of the tokenizer are not 0 to {self.vocab_size - 1}")
 
     def encode(self, text: str) -> Ids:
         """Token ids of a text, uint16, without special tokens."""
@@ -101,48 +102,3 @@ def train_bpe(texts: Iterable[str], params: TokenizerParams) -> Tokenizer:
     if tokenizer.vocab_size <= 2 + 256:
         raise BadTokenizer("the even shards hold too little text to learn a vocabulary; give a larger corpus")
     return tokenizer
-
-
-def adopt(definition: bytes) -> Tokenizer:
-    """Make a byte-level BPE tokenizer.json from elsewhere usable here.
-
-    Its ids move up by two so that <pad> and <eos> take 0 and 1; a file that has them there keeps its ids.
-    What would make encoding lossy or add tokens is dropped (normalizer, post-processor, padding, truncation)
-    or refused (a prefix space). Raises BadTokenizer or VocabularyTooLarge.
-    """
-    try:
-        spec = json.loads(definition.decode("utf-8"))
-        model = spec["model"]
-        vocabulary: dict[str, int] = model["vocab"]
-        added: list[dict[str, Any]] = spec.get("added_tokens") or []
-        kind = model.get("type", "BPE")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadTokenizer("the file is not a tokenizer.json; give a byte-level BPE tokenizer") from error
-    if kind != "BPE" or not _is_byte_level(spec):
-        raise BadTokenizer(
-            f"the tokenizer is {kind}, not byte-level BPE; only that one gives every text back"
-        )
-    spec.update(normalizer=None, post_processor=None, truncation=None, padding=None)
-    if (vocabulary.get(PAD_TOKEN), vocabulary.get(EOS_TOKEN)) != (PAD, EOS):
-        model["vocab"] = {PAD_TOKEN: PAD, EOS_TOKEN: EOS} | {
-            token: number + 2 for token, number in vocabulary.items() if token not in (PAD_TOKEN, EOS_TOKEN)
-        }
-        special = [_special(PAD, PAD_TOKEN), _special(EOS, EOS_TOKEN)]
-        spec["added_tokens"] = special + [
-            {**token, "id": token["id"] + 2}
-            for token in added
-            if token["content"] not in (PAD_TOKEN, EOS_TOKEN)
-        ]
-    return Tokenizer(json.dumps(spec, ensure_ascii=False, separators=(",", ":")))
-
-
-def _special(number: int, content: str) -> dict[str, Any]:
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    return {"id": number, "content": content, **flags, "special": True}
-
-
-def _is_byte_level(spec: dict[str, Any]) -> bool:
-    """Whether some pre-tokenizer step maps bytes to letters, without inventing a leading space."""
-    step = spec.get("pre_tokenizer") or {}
-    steps = step.get("pretokenizers", [step])
-    return any(s.get("type") == "ByteLevel" and not s.get("add_prefix_space") for s in steps)

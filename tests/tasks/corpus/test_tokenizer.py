@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpus.params import TokenizerParams
-from tasks.corpus.tokenizer import EOS, PAD, Tokenizer, adopt, train_bpe
-from tasks.errors import BadTokenizer, VocabularyTooLarge
+from tasks.corpus.tokenizer import EOS, PAD, Tokenizer, train_bpe
+from tasks.errors import BadTokenizer
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog " * 3,
@@ -80,72 +80,3 @@ def test_training_gives_the_same_bytes_in_another_process(tokenizer: Tokenizer, 
 def test_too_little_text_is_refused() -> None:
     with pytest.raises(BadTokenizer, match="too little text"):
         train_bpe(["a"], PARAMS)
-
-
-def foreign(vocab_size: int = 600, **changes: object) -> dict[str, object]:
-    """A tokenizer.json such as other projects publish: end mark at 0, no padding, ids of its own."""
-    from tokenizers import Tokenizer as Model
-    from tokenizers import decoders, models, pre_tokenizers, processors, trainers
-
-    model = Model(models.BPE())
-    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    model.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    model.train_from_iterator(TEXTS, trainer)
-    model.post_processor = processors.TemplateProcessing(
-        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
-    )
-    model.enable_truncation(4)
-    spec: dict[str, object] = json.loads(model.to_str())
-    return {**spec, **changes}
-
-
-def test_a_foreign_tokenizer_is_adopted_with_its_ids_moved_up_by_two() -> None:
-    spec = foreign()
-    adopted = adopt(json.dumps(spec).encode())
-
-    text = "the quick brown fox <|endoftext|> \u00e9 and more than four tokens"
-    assert adopted.decode(adopted.encode(text)) == text
-    assert adopted.vocab_size == len(spec["model"]["vocab"]) + 2  # type: ignore[index]
-    quick = spec["model"]["vocab"]["\u0120quick"]  # type: ignore[index]
-    assert adopted.encode(" quick").tolist() == [quick + 2]
-
-
-def test_adopting_our_own_tokenizer_keeps_its_ids(tokenizer: Tokenizer) -> None:
-    adopted = adopt(tokenizer.to_bytes())
-
-    np.testing.assert_array_equal(adopted.encode(TEXTS[0]), tokenizer.encode(TEXTS[0]))
-
-
-@pytest.mark.parametrize(
-    "definition",
-    [
-        b"\xff",
-        b"not json",
-        b"[]",
-        json.dumps({"model": {"type": "WordPiece", "vocab": {}}}).encode(),
-        json.dumps({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": None}).encode(),
-    ],
-)
-def test_a_file_that_is_no_byte_level_bpe_is_refused(definition: bytes) -> None:
-    with pytest.raises(BadTokenizer):
-        adopt(definition)
-
-
-def test_a_damaged_tokenizer_is_refused() -> None:
-    with pytest.raises(BadTokenizer, match=r"not a tokenizer\.json"):
-        adopt(json.dumps(foreign(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["x y"]})).encode())
-
-
-def test_a_vocabulary_above_sixteen_bits_is_refused() -> None:
-    spec = foreign()
-    vocabulary = spec["model"]["vocab"]  # type: ignore[index]
-    vocabulary |= {f"word{i}": i for i in range(len(vocabulary), 65_536)}
-
-    with pytest.raises(VocabularyTooLarge, match="65538 tokens"):
-        adopt(json.dumps(spec).encode())
