@@ -1,14 +1,18 @@
 """Safetensors payloads that describe themselves: tensors and one JSON record in the header."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from tasks.errors import BadPayload
+
+M = TypeVar("M", bound=nn.Module)
 
 
 def pack_tensors(tensors: Mapping[str, Tensor], *, what: str, record: Mapping[str, Any]) -> bytes:
@@ -29,7 +33,43 @@ def unpack_tensors(payload: bytes, *, what: str) -> tuple[dict[str, Tensor], dic
     length = int.from_bytes(payload[:8], "little")
     try:
         record = json.loads(json.loads(payload[8 : 8 + length])["__metadata__"][what])
-        tensors = load(payload)
-        return tensors, dict(record)
-    except (ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
+        if not isinstance(record, dict):
+            raise ValueError("its record is no object")
+        return load(payload), record
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SafetensorError) as error:
         raise BadPayload(f"the payload is not a {what}: {error}; check the reference") from error
+
+
+@contextmanager
+def fitting(what: str) -> Iterator[None]:
+    """Turn what goes wrong while a `what` is made from its own description into `BadPayload`."""
+    try:
+        yield
+    except (RuntimeError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise BadPayload(f"the {what} does not fit its own description ({reason}); train it again") from error
+
+
+def load_module(make: Callable[[], M], tensors: Mapping[str, Tensor], *, layers: int) -> M:
+    """The module that `make` makes, with `tensors` as its state.
+
+    What a description asks for is compared with the tensors on an outline first, which has shapes but no
+    numbers, so that nothing is made that the payload's own size does not answer for. `layers` is how many
+    repeated parts there will be. Raises `ValueError` where the shapes or types differ.
+    """
+    if layers > len(tensors):
+        raise ValueError(f"it describes {layers} layers and holds {len(tensors)} tensors")
+    with torch.device("meta"):
+        outline = make().state_dict()
+    if outline.keys() != tensors.keys():
+        odd = sorted(outline.keys() ^ tensors.keys())
+        raise ValueError(f"tensors are missing or not its own: {', '.join(odd[:3])}")
+    for name, expected in outline.items():
+        found = tensors[name]
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            raise ValueError(
+                f"{name} is {found.dtype} {tuple(found.shape)}, not {expected.dtype} {tuple(expected.shape)}"
+            )
+    module = make()
+    module.load_state_dict(dict(tensors))
+    return module

@@ -18,8 +18,7 @@ from tasks.assembly.operators import BoundedCorrection, LocalLayer
 from tasks.assembly.params import CoreArchitecture
 from tasks.assembly.residual import Field, external_residual, gather_field, substep
 from tasks.codec import Binary16
-from tasks.errors import BadPayload
-from tasks.payload import pack_tensors, unpack_tensors
+from tasks.payload import fitting, load_module, pack_tensors, unpack_tensors
 
 _PAYLOAD = "core"
 
@@ -68,6 +67,8 @@ class ResidualCore(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
+        if self.codebook_VD.is_meta:
+            return
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 module.weight.normal_(0, module.in_features**-0.5, generator=generator)
@@ -166,18 +167,15 @@ def load_core(payload: bytes) -> ResidualCore:
     Raises `BadPayload` when the bytes are not a core or do not fit their own description.
     """
     tensors, record = unpack_tensors(payload, what=_PAYLOAD)
-    try:
-        core = ResidualCore(
-            CoreArchitecture.model_validate(record["architecture"]),
-            int(record["vocab_size"]),
-            {str(kind): int(width) for kind, width in record["source_widths"].items()},
-            torch.Generator().manual_seed(0),
+    with fitting(_PAYLOAD):
+        architecture = CoreArchitecture.model_validate(record["architecture"])
+        vocab_size = int(record["vocab_size"])
+        widths = {str(kind): int(width) for kind, width in record["source_widths"].items()}
+        core = load_module(
+            lambda: ResidualCore(architecture, vocab_size, widths, torch.Generator().manual_seed(0)),
+            tensors,
+            layers=len(architecture.dilations) + len(widths),
         )
-        core.load_state_dict(tensors)
-    except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise BadPayload(
-            f"the core's tensors do not fit its architecture ({error}); train it again"
-        ) from error
     for parameter in core.parameters():
         parameter.requires_grad_(False)
     return core.eval()

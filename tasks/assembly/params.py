@@ -4,6 +4,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+LONGEST_DISTANCE = 4096
+"""Nodes between two taps of a causal mixing: a core carries as many for each tap."""
+
 
 class CoreArchitecture(BaseModel):
     """What fixes the shapes of a core, the arithmetic of its iterations, and the weight rule it is used with.
@@ -15,7 +18,9 @@ class CoreArchitecture(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int = Field(default=256, ge=64, description="d, width of a node state.")
-    iterations: int = Field(default=3, ge=1, description="Passes of the shared operators over the nodes.")
+    iterations: int = Field(
+        default=3, ge=1, le=64, description="Passes of the shared operators over the nodes."
+    )
     hidden: int = Field(default=384, ge=1, description="Hidden width of a layer's gated map.")
     kernel: int = Field(default=4, ge=2, description="Taps of a layer's causal mixing.")
     dilations: tuple[int, ...] = Field(
@@ -56,8 +61,11 @@ class CoreArchitecture(BaseModel):
     @field_validator("dilations")
     @classmethod
     def _distances_are_positive(cls, dilations: tuple[int, ...]) -> tuple[int, ...]:
-        if not dilations or min(dilations) < 1:
-            raise ValueError(f"dilations {dilations} must name one positive distance per layer, as in (1, 4)")
+        if not dilations or not all(1 <= distance <= LONGEST_DISTANCE for distance in dilations):
+            raise ValueError(
+                f"dilations {dilations} must name one distance from 1 to {LONGEST_DISTANCE} per layer, as in "
+                "(1, 4)"
+            )
         return dilations
 
 

@@ -184,7 +184,9 @@ def open_tables(
             f"the corpus lacks the documents of {len(missing)} memories, the first {missing[0]}; "
             "give the shards that they were built from"
         )
-    stored = {row.name: decode_cells(payload) for row, payload in snapshot.stream(list(rows))}
+    stored = {
+        row.name: decode_cells(payload, codec.architecture) for row, payload in snapshot.stream(list(rows))
+    }
     cells = [stored[row.name].dequantise() for row in rows]
     table = CellTable(codec, cells, [stored[row.name].length for row in rows])
     return table, TokenTable([texts[row.name] for row in rows])

@@ -21,12 +21,15 @@ def check_vocabulary(vocab_size: int) -> None:
 def orthogonal_lift(width: int, seed: int) -> Tensor:
     """A (16, width) float32 map with orthogonal rows, scaled so that lifted codes have unit mean square.
 
-    Drawn from its own seed and orthogonalised in float64, so it can be recomputed instead of stored.
+    Drawn from its own seed and orthogonalised in float64, so it can be recomputed instead of stored. On the
+    meta device, where a model is an outline without numbers, only its shape.
     """
     if width < CODE_BITS:
         raise ValueError(
             f"a lift of {CODE_BITS} orthogonal rows needs a width of {CODE_BITS} or more, got {width}"
         )
+    if torch.get_default_device().type == "meta":
+        return torch.empty(CODE_BITS, width)
     generator = torch.Generator().manual_seed(seed)
     draw = torch.randn(width, CODE_BITS, generator=generator, dtype=torch.float64)
     basis, upper = torch.linalg.qr(draw)

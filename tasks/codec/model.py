@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from tasks.codec.binary16 import Binary16
 from tasks.codec.params import CodecArchitecture, CodecParams
 from tasks.errors import BadPayload
-from tasks.payload import pack_tensors, unpack_tensors
+from tasks.payload import fitting, load_module, pack_tensors, unpack_tensors
 
 _WHAT = "codec"
 _HEAD_GAIN = 3.0
@@ -64,6 +64,8 @@ class Codec(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
+        if self.head.weight.is_meta:
+            return
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 module.weight.normal_(0, module.in_features**-0.5, generator=generator)
@@ -154,14 +156,14 @@ def load_codec(payload: bytes, params: CodecParams | None = None) -> Codec:
     Raises `BadPayload` when the bytes are not a codec or do not fit their own description.
     """
     tensors, record = unpack_tensors(payload, what=_WHAT)
-    try:
+    with fitting(_WHAT):
         architecture = CodecArchitecture.model_validate(record["architecture"])
-        codec = Codec(architecture, int(record["vocab_size"]), torch.Generator().manual_seed(0))
-        if any(tensor.dtype != torch.float32 for tensor in tensors.values()):
-            raise ValueError("its weights are not float32")
-        codec.load_state_dict(tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise BadPayload(f"the codec does not fit its own description ({error}); train it again") from error
+        vocab_size = int(record["vocab_size"])
+        codec = load_module(
+            lambda: Codec(architecture, vocab_size, torch.Generator().manual_seed(0)),
+            tensors,
+            layers=architecture.encoder_layers + architecture.decoder_layers,
+        )
     if params is not None and params.architecture != architecture:
         raise BadPayload(
             f"the codec has architecture {architecture}, not the one asked for, {params.architecture}; "

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.codec.rounding import CellDtype
 
+LONGEST_SPAN = 4096
+"""Cells of a parent: a document is read in groups of as many."""
+
 
 class CodecArchitecture(BaseModel):
     """What fixes the shapes of a codec and the meaning of its cells."""
@@ -14,7 +17,7 @@ class CodecArchitecture(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     block_tokens: int = Field(
-        default=64, ge=2, description="T, tokens in a completed block, slots in a cell."
+        default=64, ge=2, le=65_536, description="T, tokens in a completed block, slots in a cell."
     )
     cell_width: int = Field(
         default=768, ge=2, description="C, numbers in a cell; a multiple of block_tokens."
@@ -46,9 +49,11 @@ class CodecArchitecture(BaseModel):
                 "every slot needs the same share of the cell"
             )
         spans = self.parent_spans
-        if any(span < 2 for span in spans) or any(b <= a or b % a for a, b in pairwise(spans)):
+        outside = any(not 2 <= span <= LONGEST_SPAN for span in spans)
+        if outside or any(b <= a or b % a for a, b in pairwise(spans)):
             raise ValueError(
-                f"parent_spans {spans} must be at least 2, rise, and each divide the next, as in (4, 16)"
+                f"parent_spans {spans} must be from 2 to {LONGEST_SPAN}, rise, and each divide the next, as "
+                "in (4, 16)"
             )
         return self
 

@@ -3,11 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from store import Ref
+from store.element import check_full_name
+from store.errors import InvalidName
 from tasks.corpus.document import Document
 from tasks.errors import BadPayload
 
@@ -80,17 +83,26 @@ def load_shard(payload: bytes, sources: object = None) -> list[Document]:
     Raises BadPayload when the bytes are no shard.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        # Not pq.read_table: its scanner's threads can abort the process at exit (apache/arrow#34314).
-        file = pq.ParquetFile(pa.BufferReader(payload), pre_buffer=False)
-        table = file.read(columns=list(_COLUMNS), use_threads=False)
-        columns: list[list[Any]] = [table.column(name).to_pylist() for name in ("name", "text")]
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise BadPayload("the payload is not a corpus shard (Parquet with name, text, digest)") from error
-    known = sources if isinstance(sources, list) and len(sources) == table.num_rows else [""] * table.num_rows
-    return [Document(name, text, str(source)) for name, text, source in zip(*columns, known, strict=True)]
+    from tasks.tables import load_table
+
+    table = load_table(payload, dict.fromkeys(_COLUMNS, pa.string()), what="a corpus shard")
+    names, texts, digests = (table.column(name).to_pylist() for name in _COLUMNS)
+    known = sources if isinstance(sources, list) and len(sources) == len(names) else [""] * len(names)
+    documents = list(map(Document, names, texts, map(str, known)))
+    if any(one >= other for one, other in pairwise(names)):
+        raise BadPayload("the names of a corpus shard do not rise; ingest the corpus again")
+    for document, digest in zip(documents, digests, strict=True):
+        try:
+            check_full_name(f"memory/{document.name}")
+        except InvalidName as error:
+            raise BadPayload(f"a corpus shard holds a document that has no name ({error})") from error
+        if document.digest != digest:
+            raise BadPayload(
+                f"a corpus shard holds another text of {document.name} than its digest says; ingest the "
+                "corpus again"
+            )
+    return documents
 
 
 class Spill:

@@ -25,7 +25,7 @@ from tasks.corpus.shards import (
 )
 from tasks.corpus.sources import Source, open_source
 from tasks.corpus.tokenizer import Tokenizer, train_bpe
-from tasks.errors import BadCorpus
+from tasks.errors import BadCorpus, BadPayload
 from tasks.progress import Progress, silent
 
 JSON_MEDIA = "application/json"
@@ -103,10 +103,13 @@ def _published(store: Store, recipe: str) -> CorpusResult | None:
 
 
 def result_of(ref: Ref, payload: bytes, *, reused: bool) -> CorpusResult:
-    """Decode the payload of a corpus report element."""
-    body = json.loads(payload)
-    shards = [Ref.parse(text) for text in body["shards"]]
-    return CorpusResult(shards, CorpusReport(**body["report"]), ref, reused)
+    """Decode the payload of a corpus report element; raises BadPayload when it is none."""
+    try:
+        body = json.loads(payload)
+        shards = [Ref.parse(text) for text in body["shards"]]
+        return CorpusResult(shards, CorpusReport(**body["report"]), ref, reused)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadPayload(f"{ref} is not the report of a corpus; ingest the corpus again") from error
 
 
 def _read(source: Source, spill: Spill, ledger_path: Path, progress: Progress) -> CorpusReport:

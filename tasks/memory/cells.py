@@ -7,7 +7,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tasks.codec import CellDtype, dequantise, quantise
+from tasks.codec import CellDtype, CodecArchitecture, dequantise, quantise
 from tasks.errors import BadPayload
 
 
@@ -50,20 +50,30 @@ def encode_cells(memory: MemoryCells) -> bytes:
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
-def decode_cells(payload: bytes) -> MemoryCells:
-    """The cells of a payload; raises `BadPayload` when it is not one."""
+def decode_cells(payload: bytes, architecture: CodecArchitecture) -> MemoryCells:
+    """The cells of a payload; raises `BadPayload` when it holds none that a codec of this shape can read."""
     try:
         tensors = load(payload)
         cells_NC, length_1 = tensors["cells"], tensors["length"]
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadPayload(f"the payload holds no memory cells ({error}); check the reference") from error
     scale_N = tensors.get("scale")
     sound = (
         cells_NC.dim() == 2
         and length_1.shape == (1,)
+        and length_1.dtype == torch.int32
         and cells_NC.dtype == (torch.bfloat16 if scale_N is None else torch.int8)
         and (scale_N is None or (scale_N.dtype == torch.float32 and scale_N.shape == cells_NC.shape[:1]))
     )
     if not sound:
         raise BadPayload("the payload's tensors are not those of memory cells; check the reference")
-    return MemoryCells(cells_NC, int(length_1), scale_N)
+    length, shape = int(length_1), tuple(cells_NC.shape)
+    blocks = -(-length // architecture.block_tokens)
+    if length < 1 or shape != (blocks, architecture.cell_width):
+        raise BadPayload(
+            f"the payload holds {shape[0]} cells of {shape[1]} numbers for {length} tokens, where its codec "
+            f"makes {max(blocks, 0)} of {architecture.cell_width}; check the reference"
+        )
+    if not torch.isfinite(cells_NC if scale_N is None else scale_N).all():
+        raise BadPayload("the payload's cells hold numbers that are not finite; check the reference")
+    return MemoryCells(cells_NC, length, scale_N)

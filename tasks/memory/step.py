@@ -127,7 +127,8 @@ class _Worker:
         worked = work_documents(codec, ids, self._params, lambda done, total: advance(done / total))
         payloads = [encode_cells(item.memory) for item in worked]
         steps = [int(item.steps_N.sum()) for item in worked]
-        figures = measure(codec, ids, [decode_cells(payload) for payload in payloads], steps, self._params)
+        stored = [decode_cells(payload, codec.architecture) for payload in payloads]
+        figures = measure(codec, ids, stored, steps, self._params)
         results: list[tuple[Outcome, Element | None]] = []
         for document, payload, measured in zip(documents, payloads, figures, strict=True):
             accepted = (

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,14 +43,22 @@ def from_bytes(payload: bytes | memoryview, *, what: str) -> tuple[dict[str, np.
         (length,) = struct.unpack_from("<Q", view)
         header = json.loads(bytes(view[_LENGTH_BYTES : _LENGTH_BYTES + length]))
         record = json.loads(header.pop("__metadata__")[what])
+        if not isinstance(record, dict):
+            raise ValueError("its record is no object")
         body = view[_LENGTH_BYTES + length :]
-        arrays = {}
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            flat = np.frombuffer(body[begin:end], dtype=_DTYPES[entry["dtype"]])
-            arrays[name] = flat.reshape(entry["shape"])
-            arrays[name].flags.writeable = False
-    return arrays, record
+        return {name: _array(body, name, entry) for name, entry in header.items()}, record
+
+
+def _array(body: memoryview, name: str, entry: Mapping[str, Any]) -> np.ndarray:
+    begin, end = entry["data_offsets"]
+    shape, dtype = entry["shape"], np.dtype(_DTYPES[entry["dtype"]])
+    if not all(type(number) is int and number >= 0 for number in (begin, end, *shape)):
+        raise ValueError(f"{name} has an impossible place or shape")
+    if not begin <= end <= len(body) or end - begin != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"{name} is not where its header says")
+    array = np.frombuffer(body[begin:end], dtype=dtype).reshape(shape)
+    array.flags.writeable = False
+    return array
 
 
 @contextmanager
@@ -57,8 +66,31 @@ def reading(what: str) -> Iterator[None]:
     """Turn what goes wrong while reading a payload named `what` into BadPayload."""
     try:
         yield
-    except (struct.error, ValueError, KeyError, TypeError, IndexError) as error:
+    except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise BadPayload(f"the payload does not hold {what} ({error}); build the index again") from error
+
+
+def part(parts: Mapping[str, np.ndarray], name: str, dtype: type, *shape: int | None) -> np.ndarray:
+    """One array of a payload; raises ValueError unless it has that type and shape (None: any size)."""
+    found = parts[name]
+    fits = len(shape) == found.ndim and all(
+        size in (None, own) for size, own in zip(shape, found.shape, strict=True)
+    )
+    if found.dtype != dtype or not fits:
+        raise ValueError(f"{name} is {found.dtype} {found.shape}")
+    return found
+
+
+def check_bounds(bounds: np.ndarray, total: int, what: str) -> None:
+    """Raise ValueError unless `bounds` (integers) never fall from 0 to `total`, so that they cut ranges."""
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != total or (bounds[1:] < bounds[:-1]).any():
+        raise ValueError(f"{what} do not rise from 0 to {total}")
+
+
+def check_finite(array: np.ndarray, what: str) -> None:
+    """Raise ValueError unless all numbers are finite."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what} holds numbers that are not finite")
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +102,8 @@ def pack_strings(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack_strings(data: np.ndarray, offsets: np.ndarray) -> tuple[str, ...]:
-    """The strings of `pack_strings`."""
+    """The strings of `pack_strings`; raises ValueError for offsets that do not cut the bytes into strings."""
+    check_bounds(offsets, len(data), "the offsets of strings")
     raw = data.tobytes()
     bounds = offsets.tolist()
     return tuple(raw[begin:end].decode() for begin, end in itertools.pairwise(bounds))

@@ -159,7 +159,7 @@ class Asker:
     def _confidence(self, payload: bytes, ids: np.ndarray, start: int, stop: int) -> list[float]:
         """Softmax probability of each stored token in [start, stop), decoding only the blocks they lie in."""
         block = self.codec.architecture.block_tokens
-        cells_NC = decode_cells(payload).dequantise()
+        cells_NC = decode_cells(payload, self.codec.architecture).dequantise()
         parents_NPC = self.codec.parents(cells_NC)
         blocks = slice(start // block, -(-stop // block))
         logits_BTV = self.codec.logits(

@@ -5,6 +5,7 @@ stream, which also names its element. All arrays are flat and read-only, so they
 and a store may hold several independent segments of them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,12 +150,31 @@ class Charts:
         """Views into the payload; raises BadPayload where it does not hold charts."""
         parts, record = arrays.from_bytes(payload, what=_WHAT)
         with arrays.reading(_WHAT):
-            made = {
-                name: Chart(parts[f"{name}.key"], parts[f"{name}.start"], parts[f"{name}.position"])
-                for name in _HASHED
-            }
-            bag = Bag(parts["bag.start"], parts["bag.element"], parts["bag.idf"], parts["bag.damping"])
-            return cls(ChartParams.model_validate(record), **made, bag=bag)
+            made = {name: _chart(parts, name) for name in _HASHED}
+            return cls(ChartParams.model_validate(record), **made, bag=_bag(parts))
+
+
+def _chart(parts: Mapping[str, np.ndarray], name: str) -> Chart:
+    key_K = arrays.part(parts, f"{name}.key", np.uint64, None)
+    start_K1 = arrays.part(parts, f"{name}.start", np.uint32, len(key_K) + 1)
+    position_P = arrays.part(parts, f"{name}.position", np.uint32, None)
+    if (key_K[1:] <= key_K[:-1]).any():
+        raise ValueError(f"{name}.key does not rise")
+    arrays.check_bounds(start_K1, len(position_P), f"{name}.start")
+    return Chart(key_K, start_K1, position_P)
+
+
+def _bag(parts: Mapping[str, np.ndarray]) -> Bag:
+    idf_V = arrays.part(parts, "bag.idf", np.float32, None)
+    start_V1 = arrays.part(parts, "bag.start", np.int64, len(idf_V) + 1)
+    element_P = arrays.part(parts, "bag.element", np.uint32, None)
+    damping_E = arrays.part(parts, "bag.damping", np.float32, None)
+    arrays.check_bounds(start_V1, len(element_P), "bag.start")
+    arrays.check_finite(idf_V, "bag.idf")
+    arrays.check_finite(damping_E, "bag.damping")
+    if len(element_P) and element_P.max() >= len(damping_E):
+        raise ValueError("bag.element names an element that it does not weigh")
+    return Bag(start_V1, element_P, idf_V, damping_E)
 
 
 def _winnowed(tokens_N: np.ndarray, start_E1: np.ndarray, length: int, width: int) -> Chart:

@@ -83,7 +83,11 @@ class DenseIndex:
         """Views into the payload; raises BadPayload where it does not hold dense keys."""
         parts, _ = arrays.from_bytes(payload, what=_WHAT)
         with arrays.reading(_WHAT):
-            return cls(parts["key"], parts["centre"])
+            centre_C = arrays.part(parts, "centre", np.float32, None)
+            key_EC = arrays.part(parts, "key", np.float32, None, len(centre_C))
+            arrays.check_finite(centre_C, "centre")
+            arrays.check_finite(key_EC, "key")
+            return cls(key_EC, centre_C)
 
 
 def _unit(key_EC: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.codec import Codec
+from tasks.errors import BadPayload
 from tasks.retrieval.alignment import Alignments, bag_mass, find, locate
 from tasks.retrieval.charts import Charts
 from tasks.retrieval.cues import CueBatch
@@ -22,6 +24,22 @@ class Sources:
     charts: Charts
     dense: DenseIndex | None
     encoder: CueEncoder | None
+
+
+def check_sources(sources: Sources, codec: Codec) -> None:
+    """Raise `BadPayload` unless the parts of an index speak of the same elements, tokens and cells."""
+    elements, tokens = len(sources.readout), len(sources.readout.tokens_N)
+    charts, dense = sources.charts, sources.dense
+    hashed = (charts.prefix, charts.window, charts.ngram)
+    fitting = (
+        len(charts.bag.damping_E) == elements
+        and len(charts.bag.idf_V) == codec.vocab_size
+        and all(chart.position_P.max(initial=0) < max(tokens, 1) for chart in hashed)
+        and sources.readout.tokens_N.max(initial=0) < codec.vocab_size
+        and (dense is None or dense.key_EC.shape == (elements, codec.architecture.cell_width))
+    )
+    if not fitting:
+        raise BadPayload("the parts of the index do not fit one another; build the index again")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tasks.errors import StaleIndex
 from tasks.retrieval.charts import Charts
 from tasks.retrieval.cues import CueBatch
 from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
-from tasks.retrieval.evidence import Evidence, Sources, gather
+from tasks.retrieval.evidence import Evidence, Sources, check_sources, gather
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.params import SearchParams
 from tasks.retrieval.readout import Readout
@@ -89,6 +89,7 @@ class Index:
             DenseIndex.from_bytes(pinned.read(rows["dense"])),
             CodecCueEncoder(codec),
         )
+        check_sources(sources, codec)
         return cls(sources, reranker, reranker.search)
 
     @property

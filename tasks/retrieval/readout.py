@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -108,12 +109,23 @@ class Readout:
         """Views into the payload; raises BadPayload where it is not a readout."""
         parts, _ = arrays.from_bytes(payload, what=_WHAT)
         with arrays.reading(_WHAT):
+            names = arrays.unpack_strings(
+                arrays.part(parts, "name.bytes", np.uint8, None),
+                arrays.part(parts, "name.offset", np.int64, None),
+            )
+            if any(one >= other for one, other in pairwise(names)):
+                raise ValueError("the names of its elements do not rise")
+            count = len(names)
+            tokens_N = arrays.part(parts, "tokens", np.uint16, None)
+            start_E1 = arrays.part(parts, "start", np.int64, count + 1)
+            arrays.check_bounds(start_E1, len(tokens_N), "the starts of elements")
+            version_ED = arrays.part(parts, "version", np.uint8, count, _DIGEST_BYTES)
             return cls(
-                names=arrays.unpack_strings(parts["name.bytes"], parts["name.offset"]),
-                versions=tuple(row.tobytes().hex() for row in parts["version"]),
-                checksum_ED=parts["checksum"],
-                start_E1=parts["start"],
-                tokens_N=parts["tokens"],
+                names=names,
+                versions=tuple(row.tobytes().hex() for row in version_ED),
+                checksum_ED=arrays.part(parts, "checksum", np.uint8, count, _DIGEST_BYTES),
+                start_E1=start_E1,
+                tokens_N=tokens_N,
             )
 
 

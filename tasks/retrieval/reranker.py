@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from tasks.errors import BadPayload
 from tasks.payload import pack_tensors, unpack_tensors
 from tasks.progress import Progress, silent
-from tasks.retrieval.arrays import reading
+from tasks.retrieval.arrays import check_finite, part, reading
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.params import RerankerParams, SearchParams
 
@@ -69,7 +69,21 @@ class Reranker:
             raise BadPayload(f"the reranker lacks {', '.join(missing)}; train it again")
         with reading(_WHAT):
             search = SearchParams.model_validate(record["search"])
-        return cls(search, **{name: tensors[name].numpy() for name in _TENSORS})
+            parts = {name: tensors[name].numpy() for name in _TENSORS}
+            width = len(part(parts, "hidden_bias_H", np.float32, None))
+            shapes = {
+                "mean_F": (len(FEATURES),),
+                "scale_F": (len(FEATURES),),
+                "hidden_FH": (len(FEATURES), width),
+                "hidden_bias_H": (width,),
+                "out_H": (width,),
+                "out_bias": (1,),
+            }
+            for name, shape in shapes.items():
+                check_finite(part(parts, name, np.float32, *shape), name)
+            if (parts["scale_F"] <= 0).any():
+                raise ValueError("a feature has no positive scale")
+        return cls(search, **parts)
 
 
 _TENSORS = tuple(name for name in Reranker.__dataclass_fields__ if name != "search")

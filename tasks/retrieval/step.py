@@ -14,7 +14,7 @@ from tasks.memory import decode_cells
 from tasks.progress import Progress, silent
 from tasks.retrieval.charts import Charts
 from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
-from tasks.retrieval.evidence import Sources
+from tasks.retrieval.evidence import Sources, check_sources
 from tasks.retrieval.index import Index
 from tasks.retrieval.params import RetrievalParams
 from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
@@ -140,7 +140,7 @@ def _decoded(
 ) -> Iterator[DecodedMemory]:
     def records() -> Iterator[MemoryRecord]:
         for row, payload in snapshot.stream(memories):
-            stored = decode_cells(payload)
+            stored = decode_cells(payload, codec.architecture)
             yield MemoryRecord(row.name, row.version, stored.dequantise(), stored.length)
 
     for done, memory in enumerate(decode(codec, records(), tile), start=1):
@@ -166,12 +166,15 @@ def _build_charts(store: Store, params: RetrievalParams, readout: Ref, vocab_siz
 
 
 def _sources(store: Store, index: IndexRefs, codec: Ref) -> Sources:
-    return Sources(
+    loaded = load_codec(store.read(codec))
+    sources = Sources(
         Readout.from_bytes(store.read(index.readout)),
         Charts.from_bytes(store.read(index.charts)),
         DenseIndex.from_bytes(store.read(index.dense)),
-        CodecCueEncoder(load_codec(store.read(codec))),
+        CodecCueEncoder(loaded),
     )
+    check_sources(sources, loaded)
+    return sources
 
 
 def _artifact(

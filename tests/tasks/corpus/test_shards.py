@@ -14,7 +14,8 @@ from tasks.corpus.splits import element_split
 from tasks.errors import BadPayload
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
-documents = st.lists(st.builds(Document, texts, texts, texts), max_size=12, unique_by=lambda d: d.name)
+names = st.from_regex(r"[a-z\u00e9]{1,6}(/[a-z0-9._-]?[a-z])?", fullmatch=True)
+documents = st.lists(st.builds(Document, names, texts, texts), max_size=12, unique_by=lambda d: d.name)
 
 
 @given(documents, st.randoms(use_true_random=False))

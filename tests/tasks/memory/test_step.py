@@ -97,7 +97,7 @@ def test_figures_are_measured_on_the_published_bytes(house: House) -> None:
     tokenizer, codec = load_tokenizer(house.store, house.tokenizer), open_codec(house.store, house.codec)
     for document, outcome in zip(load_shard(house.store.read(house.odd)), result.outcomes, strict=True):
         assert outcome.ref is not None
-        memory = decode_cells(house.store.read(outcome.ref))
+        memory = decode_cells(house.store.read(outcome.ref), codec.architecture)
         ids = tokenizer.encode(document.text)
         assert measure(codec, [ids], [memory], [outcome.figures.steps], PARAMS) == [outcome.figures]
 
