@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.session
 from botocore import exceptions as boto
 from botocore.config import Config
+from botocore.loaders import create_loader
 from botocore.parsers import ResponseParserError
 
 from store.backend import Body, HashedBytes, ObjectInfo
@@ -54,7 +57,9 @@ class S3Backend:
         self.bucket = bucket
         self.prefix = f"{prefix}/" if prefix else ""
         try:
-            session = boto3.session.Session()
+            core = botocore.session.get_session()
+            core.register_component("data_loader", _descriptions())
+            session = boto3.session.Session(botocore_session=core)
             client = session.client("s3", config=_config(_ATTEMPTS, _UNSIGNED_BODIES))
             style = {"addressing_style": "path"} if _is_foreign(client) else {}
             if style:
@@ -63,7 +68,14 @@ class S3Backend:
             self._client_once = session.client("s3", config=_config(1, style))
             self._endpoint = endpoint_name(self._client.meta.endpoint_url)
         except (boto.BotoCoreError, ValueError) as error:
-            raise _misconfigured(error, self.url) from error
+            # Without its cause, which quotes the endpoint: what is in there may be a password.
+            raise _misconfigured(error, self.url) from None
+        if "@" in urlsplit(self._client.meta.endpoint_url).netloc:
+            # What botocore raises quotes the endpoint, and tracebacks show that.
+            raise ConfigurationError(
+                f"cannot open {self.url}: AWS_ENDPOINT_URL_S3 holds a user name or password, which S3 does "
+                "not take; leave them out and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
 
     @property
     def client(self) -> Any:
@@ -183,6 +195,12 @@ class S3Backend:
 
 class _BeyondEnd(Exception):
     """A range starts behind the last byte (HTTP 416)."""
+
+
+@cache
+def _descriptions() -> Any:
+    """Return what botocore knows of services: megabytes of JSON, read once and not for every backend."""
+    return create_loader()
 
 
 def _span(offset: int, length: int | None) -> str:

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -236,13 +237,27 @@ def server(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 
 def test_an_unreachable_endpoint_is_named(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://someone:password@127.0.0.1:9")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
 
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9") as caught:
         Store.open(server.url())
 
     assert caught.value.exit_code == 6
-    assert_is_one_sentence(caught.value, "password", "someone", server.secret_key, server.access_key)
+    assert_is_one_sentence(caught.value, server.secret_key, server.access_key)
+
+
+@pytest.mark.parametrize("endpoint", ["http://somebody:hunter2@127.0.0.1:9", "http://somebody:hunter2@[x"])
+def test_a_password_in_an_endpoint_is_refused_and_not_shown(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+
+    with pytest.raises(ConfigurationError, match="AWS_ENDPOINT_URL_S3") as caught:
+        Store.open(server.url())
+
+    assert caught.value.exit_code == 3
+    assert_is_one_sentence(caught.value, "hunter2", "somebody")
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_missing_bucket_is_named(server: S3Server) -> None:
