@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -77,7 +77,7 @@ class World:
     def copy(self) -> World:
         """The same world, from here on on its own."""
         other = copy(self)
-        other.memory = Memory(objects=dict(self.memory.objects), writes=self.memory.writes)
+        other.memory = replace(self.memory, objects=dict(self.memory.objects))
         other.memory.clock = lambda: other.time
         return other
 
@@ -270,7 +270,8 @@ def test_a_collector_that_fails_anywhere_is_finished_by_the_next(
         for check in (streams("tag:keep", 2), lambda store: store.catalog()):
             check(mine.open())
         assert mine.open().verify(full=True).findings == ()
-        faulty.wire.settle()  # no request is under way for longer than a turn lasts
+        while faulty.wire.under_way:  # no request is on its way for longer than a turn lasts
+            faulty.wire.arrive()
         mine.time += timedelta(minutes=5)
         collect(mine.open(), apply=True)
         check_end(mine)
