@@ -17,10 +17,10 @@ from store.format import canonical_json
 from store.holds import Hold, HoldInfo
 from store.log import Commit
 from store.positions import Position
-from store.report import Finding, VerifyReport
 from store.rows import Row
 from store.snapshot import Snapshot
 from store.store import Store
+from store.verify import Finding, VerifyReport
 from store.writer import Receipt, Writer
 
 __all__ = [

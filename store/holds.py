@@ -122,7 +122,7 @@ class Hold:
         while not conditional.create(self._backend, key, body):
             try:
                 before, token = self._backend.read_with_token(key)
-                self._check_free(_decode(before, key))
+                self._check_free(decode_hold(before, key))
                 if conditional.replace(self._backend, key, body, before=before, token=token):
                     return
             except KeyMissing:
@@ -145,7 +145,7 @@ def list_holds(backend: Backend) -> Iterator[HoldInfo]:
     for item in backend.list(HOLD_PREFIX):
         if item.key.endswith(_SUFFIX):
             with suppress(KeyMissing):  # released since it was listed
-                record = _decode(backend.read(item.key), item.key)
+                record = decode_hold(backend.read(item.key), item.key)
                 info = backend.info(item.key)  # after its content, so that a renewal meanwhile counts
                 if info is not None:
                     name = item.key.removeprefix(HOLD_PREFIX).removesuffix(_SUFFIX)
@@ -169,7 +169,8 @@ def _checked_seconds(seconds: int) -> int:
     return seconds
 
 
-def _decode(data: bytes, key: str) -> dict[str, Any]:
+def decode_hold(data: bytes, key: str) -> dict[str, Any]:
+    """Decode a hold; raises `IntegrityError` if it is damaged or keeps no snapshot for a time."""
     record = unseal(data, key, {"owner": str, "seconds": int, "snapshot": str})
     if not is_digest(record["snapshot"]) or not 0 < record["seconds"] <= LONGEST_HOLD_SECONDS:
         raise IntegrityError(f"{key} does not hold a snapshot for a time; {RESTORE}")

@@ -21,7 +21,8 @@ from store.rows import METADATA_KEY, SCHEMA
 SMALL_ROWS = GROUP_ROWS
 """Index files of up to this many rows have no directory: reading them costs no more than reading one."""
 
-_LISTED = ["name", "version", "recipe", "pack", "commit"]
+LISTED = ["name", "version", "recipe", "pack", "commit"]
+"""Columns that a directory is made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class IndexBuilder:
         """Append rows."""
         table = table.replace_schema_metadata(None)
         self.rows += len(table)
-        self._listed.append(table.select(_LISTED))
+        self._listed.append(table.select(LISTED))
         table = pa.concat_tables([self._rest, table])
         full = len(table) - len(table) % GROUP_ROWS
         if full:
@@ -64,7 +65,7 @@ class IndexBuilder:
         """Return the file; `sizes` are those of all packs that its rows may be in."""
         if len(self._rest):
             self._write(self._rest)
-        listed = pa.concat_tables([SCHEMA.empty_table().select(_LISTED), *self._listed])
+        listed = pa.concat_tables([SCHEMA.empty_table().select(LISTED), *self._listed])
         newest = newest_commits(listed)
         packs = {pack: sizes[pack] for pack in sorted(newest)}
         self._writer.add_key_value_metadata({METADATA_KEY: canonical_json({"packs": packs})})

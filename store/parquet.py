@@ -7,7 +7,7 @@ footer was looked at, and nothing is believed to have the size that the footer s
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -74,15 +74,20 @@ def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -
     return read_groups(file, range(file.metadata.num_row_groups))
 
 
+def iter_batches(file: pq.ParquetFile, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some row groups in small batches, none of which grows without bound."""
+    largest = check_footer(file.metadata, numbers)
+    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
+    yield from file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False)
+
+
 def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
     """Read some row groups in small batches, so that a file cannot grow without bound while it is decoded.
 
     Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
     """
-    largest = check_footer(file.metadata, numbers)
-    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
     batches, size = [], 0
-    for batch in file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False):
+    for batch in iter_batches(file, numbers):
         size += batch.nbytes
         if size > _MAX_DECODED_BYTES:
             raise ValueError("too large")

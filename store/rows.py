@@ -8,17 +8,18 @@ metadata is JSON too and holds what belongs to the file as a whole, such as the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from store.element import MAX_PAYLOAD_BYTES, Ref, record_of
 from store.errors import IntegrityError
 from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, encode_json, is_digest, sha256
-from store.parquet import UNREADABLE, check_columns, encode_table, read_parquet
+from store.parquet import UNREADABLE, check_columns, encode_table, iter_batches, read_parquet
 
 UNCOMMITTED = 0
 """Commit number of a row that no log entry has made visible yet."""
@@ -122,6 +123,33 @@ def tabulate(rows: Iterable[Row]) -> pa.Table:
         columns["facts"].append(canonical_json(row.facts).decode())
         columns["shape"].append(list(row.shape))
     return pa.table(columns, schema=SCHEMA)
+
+
+def decode_batches(data: bytes, key: str) -> tuple[dict[str, Any], Iterator[pa.Table]]:
+    """Read a file of rows in small tables; like `decode_table` for files that are not to be held whole.
+
+    Returns its metadata and the tables, which raise `IntegrityError` when one of them is not as it should be.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+        metadata = json.loads((file.metadata.metadata or {})[METADATA_KEY])
+    except UNREADABLE as error:
+        raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
+    if not _is_metadata(metadata, key):
+        raise IntegrityError(f"{key} lacks the notes that belong to its rows; {RESTORE}")
+    return metadata, _batches(file, key)
+
+
+def _batches(file: pq.ParquetFile, key: str) -> Iterator[pa.Table]:
+    batches = iter_batches(file, range(file.metadata.num_row_groups))
+    while True:
+        try:
+            batch = next(batches, None)
+        except UNREADABLE as error:
+            raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
+        if batch is None:
+            return
+        yield check_table(pa.Table.from_batches([batch]), key)
 
 
 def decode_table(data: bytes, key: str) -> tuple[pa.Table, dict[str, Any]]:

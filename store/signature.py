@@ -75,7 +75,11 @@ def signature_keys(backend: Backend, snapshot: str) -> list[str]:
 
 def read_signature(backend: Backend, storage_key: str, snapshot: str) -> Signature:
     """Read one signature on `snapshot`; raises `IntegrityError` unless it is right and where it belongs."""
-    data = backend.read(storage_key, length=_MAX_BYTES)
+    return decode_signature(backend.read(storage_key, length=_MAX_BYTES), storage_key, snapshot)
+
+
+def decode_signature(data: bytes, storage_key: str, snapshot: str) -> Signature:
+    """Decode and check one signature; raises `IntegrityError` like `read_signature`."""
     record = unseal(data, storage_key, {"key": str, "signature": str})
     try:
         key, value = bytes.fromhex(record["key"]), bytes.fromhex(record["signature"])

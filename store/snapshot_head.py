@@ -101,13 +101,18 @@ def encode_snapshot(rows: Sequence[Row]) -> tuple[bytes, bytes]:
 
 def read_head(backend: Backend, identity: str) -> dict[str, Any]:
     """Read and check the head record of a snapshot; raises `SnapshotNotFound` or `IntegrityError`."""
-    key = snapshot_key(identity)
     try:
-        record = unseal(backend.read(key), key, _FIELDS)
+        return decode_head(backend.read(snapshot_key(identity)), identity)
     except KeyMissing as error:
         raise SnapshotNotFound(
             f"no snapshot {identity[:12]} in {backend.url}; `cellar snapshot ls` shows those that exist"
         ) from error
+
+
+def decode_head(data: bytes, identity: str) -> dict[str, Any]:
+    """Decode the head record of a snapshot; raises `IntegrityError` if it is not that of `identity`."""
+    key = snapshot_key(identity)
+    record = unseal(data, key, _FIELDS)
     if record["id"] != identity:
         raise IntegrityError(f"{key} holds snapshot {record['id'][:12]} instead; {RESTORE}")
     if not _is_head(record):

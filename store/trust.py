@@ -15,13 +15,13 @@ from store.errors import IntegrityError, KeyMissing
 from store.fetch import read_payload, sizes_of
 from store.format import RESTORE, pack_key, snapshot_key
 from store.prefetch import prefetched
-from store.report import Finding
 from store.rows import Row
 from store.signature import Signature, check_signed_by, put_signature, read_signature, sign, signature_keys
 from store.snapshot import Snapshot, open_snapshot
 from store.store import Store
 from store.stream import stream_payloads
 from store.verify import Progress, silent
+from store.verify.report import Finding
 
 _PARALLEL = 3
 _MOST_BYTES = 256 * 1024**2

@@ -47,6 +47,7 @@ def lax_proxy(server: S3Server, lax: Lax) -> Iterator[str]:
     """Run a proxy in front of `server` and yield its endpoint."""
     no_delay = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
     upstream = URLLib3Session(max_pool_connections=32, socket_options=no_delay)
+    looked = threading.Barrier(2)
     credentials = Credentials(server.access_key, server.secret_key)
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,10 +80,16 @@ def lax_proxy(server: S3Server, lax: Lax) -> Iterator[str]:
                 return 0
             found = self._send("HEAD", {}, b"")
             if absent is not None:
-                return 412 if found.status_code == 200 else 0
-            if found.status_code == 404:
-                return 404
-            return 0 if found.headers["ETag"] == token else 412
+                refusal = 412 if found.status_code == 200 else 0
+            elif found.status_code == 404:
+                refusal = 404
+            else:
+                refusal = 0 if found.headers["ETag"] == token else 412
+            try:
+                looked.wait(0.05)  # for somebody else who has looked and not yet written, if there is one
+            except threading.BrokenBarrierError:
+                looked.reset()
+            return refusal
 
         def _send(self, method: str, headers: dict[str, str], body: bytes) -> AWSResponse:
             request = AWSRequest(method=method, url=server.endpoint + self.path, headers=headers, data=body)

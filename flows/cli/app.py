@@ -25,6 +25,7 @@ from flows.cli import (
     store,
     transfer,
     trust,
+    verification,
 )
 from flows.cli.outcome import run
 from flows.cli.session import Session
@@ -66,7 +67,7 @@ app.command(refs.tag)
 app.command(head.app)
 app.command(hold.app)
 app.command(history.log)
-app.command(store.verify)
+app.command(verification.verify)
 app.command(gc.gc)
 app.command(cache.app)
 app.command(doctor.doctor)

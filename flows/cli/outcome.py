@@ -22,9 +22,10 @@ def run(command: Callable[[], object], arguments: Sequence[str]) -> int:
     try:
         command()
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         line = shlex.join(["cellar", *arguments])
-        _say(f"interrupted; the store is consistent, and `{line}` continues from what is already published")
+        go_on = str(interrupt) or f"`{line}` continues from what is already published"
+        _say(f"interrupted; the store is consistent, and {go_on}")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe has seen enough; without this the interpreter would complain again at exit.

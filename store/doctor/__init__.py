@@ -14,7 +14,7 @@ from store.backend import Backend
 from store.doctor import conditions
 from store.doctor.examination import Trial, examine
 from store.doctor.ground import cleared_ground
-from store.doctor.permissions import role_of
+from store.doctor.permissions import roles_of
 from store.doctor.report import Check, DoctorReport
 from store.errors import ConfigurationError
 
@@ -40,7 +40,7 @@ def diagnose(backend: Backend, *, progress: Progress | None = None) -> DoctorRep
             if progress is not None:
                 progress(len(checks), 0)
     enforced = all(check.status != "fail" for check in checks)
-    return DoctorReport(backend.url, role_of(backend) if enforced else "unknown", tuple(checks))
+    return DoctorReport(backend.url, roles_of(backend) if enforced else (), tuple(checks))
 
 
 def probe(backend: Backend) -> None:

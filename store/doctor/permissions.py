@@ -1,4 +1,4 @@
-"""What this identity may do, one permission after the other, and which role that makes it fit for."""
+"""What this identity may do, one permission after the other, and which roles that makes it fit for."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from store.backend import Backend
 from store.backend.local import LocalBackend
 from store.doctor.conditions import NO_SUCH_ETAG
 from store.doctor.ground import Ground
-from store.doctor.report import ROLES, Check
+from store.doctor.report import Check
 from store.errors import AccessDenied, CellarError, Contended, KeyMissing, ReadOnly, TokenMismatch
-from store.format import BUILD_PREFIX, FORMAT_KEY, HEAD_PREFIX, INDEX_PREFIX, PACK_PREFIX
+from store.format import BUILD_PREFIX, FORMAT_KEY, HEAD_PREFIX, INDEX_PREFIX, PACK_PREFIX, REMOVAL_PREFIX
 
 DENIED = (AccessDenied, ReadOnly)
-_WRITTEN_BY = {"worker": (PACK_PREFIX, BUILD_PREFIX), "committer": (INDEX_PREFIX, HEAD_PREFIX)}
-"""Where a role writes that the role before it may not."""
+_WRITES = {"worker": (PACK_PREFIX, BUILD_PREFIX), "committer": (INDEX_PREFIX, HEAD_PREFIX)}
+"""Where each role writes besides what the one before it may."""
 
 
 def permissions(ground: Ground) -> Iterator[Check]:
@@ -48,31 +48,53 @@ def _read(backend: Backend, key: str) -> None:
             backend.read(FORMAT_KEY)
 
 
-def role_of(backend: Backend) -> str:
-    """Return the greatest role that this identity fits, without writing anything.
+def roles_of(backend: Backend) -> tuple[str, ...]:
+    """Return the roles of `docs/operations.md` that this identity fits, without writing anything.
 
     A replacement of a missing key is refused either way: as "missing" if the identity may write there, as
     "denied" if not. So this must only be asked of a storage that enforces conditions.
     """
+    found = []
+    if not (_may_list(backend) and _may_read(backend, FORMAT_KEY)):
+        return ()
+    if _may_read(backend, f"{PACK_PREFIX}{_absent()}"):
+        found.append("reader")
+        for role, prefixes in _WRITES.items():
+            if not all(_may_write(backend, prefix) for prefix in prefixes):
+                break
+            found.append(role)
+    if _may_write(backend, REMOVAL_PREFIX) and _may_delete(backend):
+        found.append("collector")
+    return tuple(found)
+
+
+def _absent() -> str:
+    return f"doctor-{uuid.uuid4().hex}"
+
+
+def _may_list(backend: Backend) -> bool:
     try:
         next(iter(backend.list("")), None)
-        with suppress(KeyMissing):
-            backend.read(FORMAT_KEY)
     except DENIED:
-        return ROLES[0]
-    role = "reader"
-    for name, prefixes in _WRITTEN_BY.items():
-        if not all(_may_write(backend, prefix) for prefix in prefixes):
-            return role
-        role = name
-    return "collector" if _may_delete(backend) else role
+        return False
+    return True
+
+
+def _may_read(backend: Backend, key: str) -> bool:
+    try:
+        backend.read(key)
+    except DENIED:
+        return False
+    except KeyMissing:
+        return True
+    return True
 
 
 def _may_write(backend: Backend, prefix: str) -> bool:
     if isinstance(backend, LocalBackend):
         return _is_writable(backend, prefix)
     try:
-        backend.replace(f"{prefix}doctor-{uuid.uuid4().hex}", b"", token=NO_SUCH_ETAG)
+        backend.replace(prefix + _absent(), b"", token=NO_SUCH_ETAG)
     except DENIED:
         return False
     except (KeyMissing, TokenMismatch, Contended):
@@ -84,7 +106,7 @@ def _may_delete(backend: Backend) -> bool:
     if isinstance(backend, LocalBackend):
         return _is_writable(backend, PACK_PREFIX)
     try:
-        backend.delete(f"{PACK_PREFIX}doctor-{uuid.uuid4().hex}")
+        backend.delete(PACK_PREFIX + _absent())
     except CellarError as error:
         if isinstance(error, DENIED):
             return False

@@ -9,9 +9,6 @@ from store.errors import ConfigurationError
 
 Status = Literal["ok", "warn", "fail"]
 
-ROLES = ("none", "reader", "worker", "committer", "collector")
-"""From least to most: each may do what the one before it may; see `docs/operations.md`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -24,10 +21,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """Result of an examination: all checks in the order made, and the most that this identity may do."""
+    """Result of an examination: all checks in the order made, and the roles that this identity fits."""
 
     url: str
-    role: str
+    roles: tuple[str, ...]
     checks: tuple[Check, ...]
 
     @property

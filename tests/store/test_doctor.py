@@ -17,7 +17,7 @@ from store.doctor import DoctorReport, diagnose
 from store.doctor.bucket import bucket_checks
 from store.doctor.clock import clock_check
 from store.doctor.ground import cleared_ground
-from store.doctor.permissions import role_of
+from store.doctor.permissions import roles_of
 from store.errors import ConfigurationError
 from tests.lax_proxy import Lax, lax_proxy
 from tests.seaweedfs import S3Server
@@ -57,7 +57,7 @@ def test_a_storage_that_keeps_its_promises_is_fit_and_left_as_it_was(
     assert report.ok
     assert names(report, "fail") == set()
     assert set(statuses(report)) >= CONDITIONS
-    assert report.role == "collector"
+    assert report.roles == ("reader", "worker", "committer", "collector")
     assert [item.key for item in backend.list("")] == ["doctored"]
     report.refuse_if_unfit()
 
@@ -100,26 +100,27 @@ def test_a_server_that_does_not_enforce_conditions_is_refused(
             Store.create(backend.url)
 
         assert names(report, "fail") == failing
-        assert report.role == "unknown"
+        assert report.roles == ()
         assert list(backend.list("")) == []
 
 
 @pytest.mark.parametrize(
-    ("denies", "role"),
+    ("denies", "roles"),
     [
-        ("GET", "none"),
-        ("PUT|DELETE", "reader"),
-        ("PUT .*/(doctor|index|log|snapshots|refs)/|DELETE", "worker"),
-        ("PUT .*/refs/heads/|DELETE .*/packs/", "worker"),
-        ("DELETE .*/packs/", "committer"),
-        ("PUT .*/doctor/", "collector"),
+        ("GET", []),
+        ("PUT|DELETE", ["reader"]),
+        ("PUT .*/(doctor|index|log|snapshots|refs|gc)/|DELETE", ["reader", "worker"]),
+        ("PUT .*/refs/heads/|DELETE .*/packs/", ["reader", "worker"]),
+        ("PUT .*/gc/", ["reader", "worker", "committer"]),
+        ("GET .*/packs/|PUT .*/(packs|builds)/", ["collector"]),
+        ("PUT .*/doctor/", ["reader", "worker", "committer", "collector"]),
     ],
 )
-def test_the_role_is_the_greatest_that_the_permissions_fit(
-    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, denies: str, role: str
+def test_the_roles_are_those_that_the_permissions_fit(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, denies: str, roles: list[str]
 ) -> None:
     with through_proxy(s3_server, Lax(denies=denies), monkeypatch) as backend:
-        assert role_of(backend) == role
+        assert list(roles_of(backend)) == roles
 
 
 def test_what_an_identity_may_not_do_is_a_warning_and_said(
@@ -131,7 +132,7 @@ def test_what_an_identity_may_not_do_is_a_warning_and_said(
     report = diagnose(open_backend(s3_server.url()))
 
     assert report.ok
-    assert report.role == "reader"
+    assert report.roles == ("reader",)
     assert names(report, "ok") == {"list", "read"}
     assert names(report, "warn") == {"write", "replace", "delete", "conditions"}
 

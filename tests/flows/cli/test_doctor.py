@@ -16,7 +16,10 @@ def test_a_folder_is_examined_and_the_result_is_printed(cellar: Cellar, tmp_path
     code, out, _ = cellar("doctor", "--store", str(tmp_path / "store"))
     assert code == 0
     assert "ok  create-race" in out
-    assert "is fit for a store; 0 warnings; role: collector" in out
+    assert (
+        "is fit for a store; 0 warnings; this identity fits the roles reader, worker, committer, collector"
+        in out
+    )
 
     code, out, _ = cellar("doctor", "--store", str(tmp_path / "store"), "--json")
     assert code == 0

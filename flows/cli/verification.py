@@ -1,0 +1,190 @@
+"""The command that checks a store, in one go or piece by piece, and repairs it."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from flows.cli.session import Session
+from flows.cli.store import Flag, Injected
+
+if TYPE_CHECKING:
+    from store.backend import Backend
+    from store.verify import Cursor, Finding, VerifyReport
+
+_SHOWN = 10
+"""Elements and snapshots of a finding that are listed; --json has all."""
+
+
+def verify(
+    full: Annotated[bool, Flag] = False,
+    *,
+    sample: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] | None = None,
+    seed: int = 0,
+    max_seconds: Annotated[float, Parameter(validator=Number(gt=0))] | None = None,
+    resume: Annotated[bool, Flag] = False,
+    session: Injected,
+) -> None:
+    """Check that everything the log names is there and intact; exit code 5 where it is not.
+
+    Without options the structure and the sizes of packs are checked. A pass over the bytes of packs may be
+    long: with --max-seconds it stops, Ctrl-C stops it too, and --resume continues it.
+
+    Parameters
+    ----------
+    full
+        Also read every pack and compare its bytes with its digest.
+    sample
+        Also read this share of the packs (0.1 is a tenth).
+    seed
+        Which packs are in the sample; the same seed chooses the same ones.
+    max_seconds
+        Stop reading packs after this time.
+    resume
+        Go on where the last pass over this store stopped; with --full or --sample, start one if none did.
+    """
+    from store.backend import open_backend
+    from store.errors import IntegrityError
+    from store.verify import verify as check
+
+    backend = open_backend(session.settings.store)
+    with _kept_cursor(session, backend) as kept, session.progress("verify", "objects") as progress:
+        report = check(
+            backend,
+            full=full,
+            sample=sample or 0.0,
+            seed=seed,
+            resume=kept.load() if resume else None,
+            max_seconds=max_seconds,
+            keep=kept.keep,
+            progress=progress,
+        )
+        kept.finish(report)
+    session.emit(report.to_dict(), [*_summary(backend.url, report), *_damage(report.findings)])
+    if not report.ok:
+        raise IntegrityError(
+            f"{len(report.findings)} findings in {backend.url}; try "
+            "`cellar verify --repair`, with `--from` another store or export that has them"
+        )
+
+
+class _KeptCursor:
+    """The place where a pass over a store stopped, in the work directory, by the id of the store."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cursor: Cursor | None = None
+        self._written = float("-inf")
+
+    def load(self) -> "Cursor | None":
+        """The place where an earlier run stopped, None if none did."""
+        from store.errors import InputError
+        from store.verify import Cursor
+
+        try:
+            return Cursor.from_dict(json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, InputError) as error:
+            raise InputError(f"{self._path} says nothing useful; delete it and start a new pass") from error
+
+    def keep(self, cursor: "Cursor") -> None:
+        """Remember how far a pass is; what is killed loses about a second."""
+        self._cursor = cursor
+        if time.monotonic() - self._written > 1.0:
+            self.write()
+
+    def write(self) -> bool:
+        """Write down how far the pass is; False if none was begun."""
+        if self._cursor is None:
+            return False
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(self._cursor.to_dict()) + "\n")
+        self._written = time.monotonic()
+        return True
+
+    def finish(self, report: "VerifyReport") -> None:
+        """Write down where the pass stopped, or forget it if it is over."""
+        self._cursor = report.cursor
+        if not self.write() and report.sample:
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _kept_cursor(session: Session, backend: "Backend") -> Iterator[_KeptCursor]:
+    """The kept place for a store; however the body ends, the place is written down."""
+    from store.errors import CellarError
+    from store.format import FORMAT_KEY, unseal
+
+    try:
+        store = unseal(backend.read(FORMAT_KEY), FORMAT_KEY, {"store": str})["store"]
+    except CellarError:  # verification itself will say what is wrong
+        store = "unknown"
+    kept = _KeptCursor(session.settings.work_dir / "verify" / f"{store}.json")
+    try:
+        yield kept
+    except KeyboardInterrupt:
+        if kept.write():
+            raise KeyboardInterrupt("`cellar verify --resume` continues the pass over its packs") from None
+        raise
+    except BaseException:
+        kept.write()
+        raise
+
+
+def _summary(url: str, report: "VerifyReport") -> list[str]:
+    from flows.formatting import size
+
+    figures = {
+        "objects": report.objects,
+        "commits": report.commits,
+        "elements": report.elements,
+        "snapshots": report.snapshots,
+    }
+    lines = [f"{url}: {_counted(figures)}"]
+    if not report.sample:
+        lines.append(
+            "checked structure and sizes; --full reads every byte, --sample 0.1 a tenth of the packs"
+        )
+    else:
+        which = "all packs" if report.full else f"a sample of {report.sample:g} of the packs"
+        done = report.packs_before + report.packs_read
+        lines.append(
+            f"read {report.packs_read:,} packs, {size(report.bytes_read)} in all; {done:,} of "
+            f"{report.packs_chosen:,} so far"
+        )
+        if report.cursor is None:
+            lines.append(f"the pass over {which} is complete")
+        else:
+            after = report.cursor.after[:12]
+            lines.append(
+                f"the pass over {which} stopped after pack {after}; `cellar verify --resume` continues it"
+            )
+    if report.leftovers:
+        lines.append(f"left over, which is no damage: {_counted(report.leftovers)}")
+    return lines
+
+
+def _damage(findings: "tuple[Finding, ...]") -> list[str]:
+    lines = []
+    for finding in findings:
+        named = finding.problem.startswith(finding.key)
+        lines.append(finding.problem if named else f"{finding.key}: {finding.problem}")
+        for noun, touched in (
+            ("element", finding.elements),
+            ("snapshot", finding.snapshots),
+            ("name", finding.names),
+        ):
+            lines += [f"  {noun} {what}" for what in touched[:_SHOWN]]
+            if len(touched) > _SHOWN:
+                lines.append(f"  and {len(touched) - _SHOWN:,} more {noun}s (--json lists all)")
+    return lines
+
+
+def _counted(figures: Any) -> str:
+    return ", ".join(f"{number:,} {noun}" for noun, number in figures.items())

@@ -1,0 +1,127 @@
+"""`cellar verify` says what is damaged and what that touches, and stops and goes on as asked."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store import Store
+from store.backend.local import LocalBackend
+from store.format import pack_key
+from tests.store.samples import memory
+
+Cellar = Callable[..., tuple[int, str, str]]
+PACKS = 5
+
+
+@pytest.fixture
+def store(workplace: Path) -> Store:
+    """Return the default store of the folder, with a few packs, a snapshot and a tag."""
+    store = Store.create("file:build/store")
+    refs = [store.publish([memory(number)], message=str(number))[0] for number in range(PACKS)]
+    store.tag("v1", store.pin(refs[1:], message="pin").id)
+    return store
+
+
+def damage(store: Store, number: int) -> None:
+    row = store.catalog().rows()[number]
+    path = LocalBackend(Path("build/store").absolute()).root / pack_key(row.pack)
+    data = bytearray(path.read_bytes())
+    data[row.offset] ^= 1
+    path.write_bytes(data)
+
+
+def test_an_intact_store_is_said_to_be_so(cellar: Cellar, store: Store) -> None:
+    code, out, _ = cellar("verify")
+    assert code == 0
+    assert "6 commits, 5 elements, 1 snapshots" in out
+    assert "checked structure and sizes; --full reads every byte" in out
+
+    code, out, _ = cellar("verify", "--full")
+    assert code == 0
+    assert "read 5 packs" in out
+    assert "the pass over all packs is complete" in out
+
+    code, out, _ = cellar("verify", "--sample", "0.2", "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert (report["sample"], report["ok"], report["complete"]) == (0.2, True, True)
+    assert 0 < report["packs_read"] == report["packs_chosen"] < PACKS
+
+
+def test_damage_is_named_with_what_it_touches(cellar: Cellar, store: Store) -> None:
+    damage(store, 1)
+    row = store.catalog().rows()[1]
+
+    code, out, err = cellar("verify", "--full")
+
+    assert code == 5
+    assert f"{pack_key(row.pack)} is damaged: 1 of 1 payloads" in out
+    assert f"  element {row.ref}\n  snapshot {store.tags()['v1']}\n  name tag:v1\n" in out
+    assert "1 findings" in err
+
+
+def test_a_pass_is_continued_where_it_stopped(cellar: Cellar, store: Store) -> None:
+    code, out, _ = cellar("verify", "--full", "--max-seconds", "0.000001")
+    assert code == 0
+    assert "1 of 5 so far" in out
+    assert "`cellar verify --resume` continues it" in out
+    [kept] = Path("build/work/verify").iterdir()
+
+    code, out, _ = cellar("verify", "--resume")
+    assert code == 0
+    assert "read 4 packs" in out
+    assert "5 of 5 so far" in out
+    assert "the pass over all packs is complete" in out
+    assert not kept.exists()
+
+    assert "5 of 5 so far" in cellar("verify", "--resume", "--full")[1]  # a new pass: no other was begun
+
+
+def test_a_kept_place_that_does_not_fit_is_refused(cellar: Cellar, store: Store) -> None:
+    cellar("verify", "--full", "--max-seconds", "0.000001")
+    assert cellar("verify", "--resume", "--sample", "0.5")[0] == 2
+    [kept] = Path("build/work/verify").iterdir()
+    kept.write_text("{}")
+
+    code, _, err = cellar("verify", "--resume")
+
+    assert code == 2
+    assert f"{kept} says nothing useful" in err
+
+
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_pass_keeps_its_place(
+    cellar: Cellar, store: Store, monkeypatch: pytest.MonkeyPatch, kill: signal.Signals
+) -> None:
+    monkeypatch.setattr("store.verify.packs._THREADS", 1)
+    third = sorted(row.pack for row in store.catalog().rows())[2]
+    read = LocalBackend.read
+
+    def interrupted(self: LocalBackend, key: str, **options: int) -> bytes:
+        if key == pack_key(third):
+            os.kill(os.getpid(), kill)
+        return read(self, key, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "read", interrupted)
+        code, out, err = cellar("verify", "--full")
+    assert (code, out) == (130, "")
+    assert "`cellar verify --resume` continues the pass over its packs" in err
+
+    code, out, _ = cellar("verify", "--resume")
+    assert code == 0
+    assert "5 of 5 so far" in out
+
+
+def test_a_store_that_cannot_even_be_opened_is_verified(cellar: Cellar, store: Store) -> None:
+    Path("build/store/format.json").write_bytes(b"{}")
+
+    code, out, _ = cellar("verify")
+
+    assert code == 5
+    assert "format.json is damaged" in out
+    assert cellar("verify", "--store", "elsewhere")[0] == 3
