@@ -32,6 +32,8 @@ TARGET_BYTES = 32 * 1024**2
 """A pack is closed once it holds this much; a payload of more than this gets a pack of its own."""
 
 _FRAME = struct.Struct("<4sIQ32s32s")
+FRAME_BYTES = _FRAME.size
+"""What a frame takes beside its head and payload."""
 _TAIL = struct.Struct("<Q32s8s")
 
 

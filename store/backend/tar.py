@@ -228,7 +228,9 @@ class TarBackend(Unwritable):
         try:
             yield
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise NotAStore(f"there is no file {self._path}; check the name of the archive") from error
+            raise NotAStore(
+                f"there is no file {self._path}; check the name, or make it with `cellar snapshot export`"
+            ) from error
         except PermissionError as error:
             raise AccessDenied(
                 f"cannot read {self._path}: permission denied; check the file's owner and mode"

@@ -15,7 +15,7 @@ from store.format import EXPORT, FORMAT_KEY, unseal
 from store.signature import check_signed_by
 from store.store import Store
 from store.transfer.check import CheckedExport, check_export
-from store.transfer.copy import Progress, silent
+from store.verify import Progress, silent
 
 
 def check_archive(

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from store.backend import Backend
 from store.errors import CellarError, IntegrityError, MissingRequirement
 from store.format import FORMAT_KEY, RESTORE, TAG_PREFIX, check_digest
-from store.pack import head_of
+from store.pack import FRAME_BYTES, head_of
 from store.parquet import UNREADABLE
 from store.rows import Row, decode_table, rows_of
 from store.signature import Signature, read_signature
 from store.snapshot import open_snapshot, snapshot_id
-from store.transfer.copy import Progress, silent
+from store.snapshot_head import footer_of, read_head
+from store.sparse import regions_of
 from store.transfer.layout import log_of, names_of
 from store.transfer.parcel import MAX_PACK_BYTES, Parcel, convey, pack_parcel
+from store.verify import Progress, silent
 
 _AGAIN = "get it again from where it was made"
 _KIB, _MIB = 1024, 1024**2
@@ -85,8 +87,8 @@ class _Check:
         [identity] = self._named(_HEAD, "snapshot", 1)
         tags = self._named(_TAG, "tag", 0, 1)
         self._compare(names_of(identity, tags[0] if tags else None))
-        index, rows = self._index()
-        packs = {match[2]: self._sizes[key] for key, match in self._keys[_PACK]}
+        rows, packs = self._index(), self._packs()
+        [index] = self._named(_INDEX, "index", 1)
         self._compare(log_of(identity, index, rows, packs))
         self._check_snapshot(identity, rows)
         signatures = tuple(read_signature(self._backend, key, identity) for key, _ in self._keys[_SIGNATURE])
@@ -122,22 +124,30 @@ class _Check:
             if self._sizes.get(key) != len(expected) or self._backend.read(key) != expected:
                 raise self._refused(key, "is missing or says something else than this export's contents")
 
-    def _table(self, kind: int, noun: str) -> tuple[str, list[Row], dict[str, object]]:
-        """Decode the one table of a kind; return its digest, its rows by name and its metadata."""
+    def _table(self, kind: int, noun: str, metadata: object) -> tuple[bytes, list[Row]]:
+        """Decode the one table of a kind; return it as it is stored, and its rows by name.
+
+        Its metadata is known; and it has at most as many rows as frames fit into the packs, since a few bytes
+        may stand for very many equal rows.
+        """
         [digest] = self._named(kind, noun, 1)
         key = self._keys[kind][0][0]
-        table, metadata = decode_table(check_digest(self._backend.read(key), digest, key, holds=noun), key)
-        return digest, sorted(rows_of(table), key=lambda row: (row.name, row.version)), metadata
+        data = check_digest(self._backend.read(key), digest, key, holds=noun)
+        table, found = decode_table(data, key)
+        if found != metadata or not 0 < len(table) <= sum(self._packs().values()) // FRAME_BYTES:
+            raise self._refused(key, "tells of other packs than there are")
+        return data, sorted(rows_of(table), key=lambda row: (row.name, row.version))
 
-    def _index(self) -> tuple[str, list[Row]]:
-        """Return the digest and the rows of the index, each of which describes a version of its own."""
-        digest, rows, metadata = self._table(_INDEX, "index")
+    def _packs(self) -> dict[str, int]:
+        return {match[2]: self._sizes[key] for key, match in self._keys[_PACK]}
+
+    def _index(self) -> list[Row]:
+        """Return the rows of the index, each of which describes a version of its own."""
+        packs = self._packs()
+        _, rows = self._table(_INDEX, "index", {"packs": packs})
         key = self._keys[_INDEX][0][0]
-        packs = {match[2]: self._sizes[pack] for pack, match in self._keys[_PACK]}
-        if metadata != {"packs": packs} or {row.pack for row in rows} != packs.keys():
-            raise self._refused(key, "names other packs than there are")
-        if not rows:
-            raise self._refused(key, "is empty")
+        if {row.pack for row in rows} != packs.keys():
+            raise self._refused(key, "tells of other packs than there are")
         names = Counter(row.name for row in rows)
         versions = {row.version for row in rows}
         for row in rows:
@@ -151,17 +161,24 @@ class _Check:
                         f"{row.name} requires version {version[:12]}, which {self._backend.url} lacks; get a "
                         "complete export"
                     )
-        return digest, rows
+        return rows
 
     def _check_snapshot(self, identity: str, rows: Sequence[Row]) -> None:
         """Check both files of the snapshot, as a whole and as a reader of single rows sees them."""
-        _, pinned, metadata = self._table(_TABLE, "rows of the snapshot")
-        snapshot = open_snapshot(self._backend, identity)
+        data, pinned = self._table(_TABLE, "rows of the snapshot", {"snapshot": True})
+        head = read_head(self._backend, identity)
         key = self._keys[_HEAD][0][0]
+        groups, footer = regions_of(data)
+        regions = [[region.offset, region.length, region.digest] for region in (*groups, footer)]
+        if [*(group[2:] for group in head["groups"]), head["footer"]] != regions or footer_of(head) not in (
+            None,
+            data[footer.offset :],
+        ):
+            raise self._refused(key, "says that its rows lie elsewhere than they do")
+        snapshot = open_snapshot(self._backend, identity)
         expected = [_described(row) for row in rows]
         if (
-            metadata != {"snapshot": True}
-            or [_described(row) for row in pinned] != expected
+            [_described(row) for row in pinned] != expected
             or [_described(row) for row in snapshot.rows()] != expected
             or snapshot_id((row.name, row.version) for row in rows) != identity
         ):

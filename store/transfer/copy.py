@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from store.backend import Backend
 from store.build import Build
@@ -18,17 +18,8 @@ from store.snapshot import Snapshot, snapshot_id
 from store.store import Store
 from store.transfer.choice import Choice
 from store.transfer.parcel import Parcel, checked_pack, convey, pack_parcel, parcels_of
+from store.verify import Progress, silent
 from store.writer import Receipt
-
-
-class Progress(Protocol):
-    """Called after every pack with the bytes that travelled and that have to, and running figures."""
-
-    def __call__(self, done: int, total: int, **figures: float) -> None: ...
-
-
-def silent(done: int, total: int, **figures: float) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +58,8 @@ def copy_snapshot(
     """Copy `snapshot` of `source`, or what `choice` takes of it, into `destination` and pin it there.
 
     Only packs that are missing there are sent, each checked to the last byte on its way; then one commit
-    makes the elements visible. A copy that was killed continues when it is called again, and one that is
-    complete sends nothing. A whole snapshot keeps its id and its signatures.
+    makes the elements visible. `progress` hears of bytes. A copy that was killed continues when it is called
+    again, and one that is complete sends nothing. A whole snapshot keeps its id and its signatures.
 
     Raises `IntegrityError` for anything damaged or forged, `MissingRequirement` for an incomplete choice,
     `TagExists` if `tag` names another snapshot; nothing is visible in `destination` then.

@@ -14,10 +14,10 @@ from store.signature import read_signatures
 from store.snapshot import Snapshot, snapshot_id
 from store.store import Store
 from store.transfer.choice import Choice
-from store.transfer.copy import Progress, silent
 from store.transfer.layout import index_of, log_of, names_of, snapshot_of
 from store.transfer.parcel import convey, pack_parcel, parcels_of
 from store.transfer.sink import FolderSink, TarSink, sink_at
+from store.verify import Progress, silent
 
 
 @dataclass(frozen=True, slots=True)

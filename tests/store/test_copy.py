@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,12 @@ from store.errors import (
     TagExists,
 )
 from store.format import pack_key
+from store.gc import collect
 from store.keys import write_key_pair
 from store.transfer import Choice, copy_snapshot
 from store.trust import sign_snapshot, verify_snapshot
 from tests.seaweedfs import S3Server
+from tests.store.clocks import Clock, ClockedBackend
 from tests.store.killed_copy import WRITES
 from tests.store.samples import BYTES, codec, memory
 
@@ -265,6 +268,38 @@ def test_large_payloads_and_tiny_ones_travel(source: Store, here: Callable[[str]
 
     assert content(destination, snapshot.id) == content(source, snapshot.id)
     assert (few.elements, few.packs_made) == (11, 1)
+
+
+def test_a_copy_takes_back_what_garbage_collection_condemned(
+    source: Store, here: Callable[[str], Store]
+) -> None:
+    snapshot = fill(source)
+    clock = Clock()
+    backend = ClockedBackend(here("copy").backend, clock)
+    copy_snapshot(source, snapshot, Store(backend))
+    clock.forward(backend, days=40)
+    assert collect(Store(backend), apply=True).condemned.packs == 6
+
+    again = copy_snapshot(source, snapshot, Store(backend))
+
+    assert (again.new, again.packs_found, again.bytes) == (41, 6, 0)
+    clock.forward(backend, days=8)
+    assert collect(Store(backend), apply=True).collected.packs == 0
+    assert content(Store(backend), snapshot.id) == content(source, snapshot.id)
+
+
+def test_two_copies_at_once_end_in_one_snapshot(source: Store, here: Callable[[str], Store]) -> None:
+    snapshot = fill(source)
+    destination = here("copy")
+
+    def copy(_: int) -> str:
+        return copy_snapshot(source, snapshot, Store.open(destination.url), tag="v1").snapshot
+
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(copy, range(3))) == {snapshot.id}
+
+    assert [commit.action for commit in destination.log()] == ["publish", "pin"]
+    assert destination.verify(full=True).findings == ()
 
 
 def run_copy(*arguments: object) -> subprocess.CompletedProcess[str]:

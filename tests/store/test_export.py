@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from store import Ref, Snapshot, Store
+from store.backend import open_backend
 from store.backend.tar import header
 from store.errors import (
     DiskFull,
@@ -28,6 +29,7 @@ from store.transfer import Choice, export_snapshot
 from store.transfer.sink import sink_at
 from store.trust import sign_snapshot, verify_snapshot
 from tests.e2e.workplace import mounted
+from tests.seaweedfs import S3Server
 from tests.store.samples import codec, memory
 from tests.store.test_copy import content, fill
 
@@ -198,6 +200,34 @@ def test_damage_in_the_source_leaves_no_export(
         export_snapshot(source, snapshot, tmp_path / name)
 
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_an_interrupt_leaves_no_export(source: Store, snapshot: Snapshot, tmp_path: Path) -> None:
+    def interrupt(done: int, total: int, **figures: float) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("x.tar", "x"):
+        with pytest.raises(KeyboardInterrupt):
+            export_snapshot(source, snapshot, tmp_path / name, progress=interrupt)
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_a_folder_that_was_uploaded_to_a_bucket_opens_read_only(
+    source: Store, snapshot: Snapshot, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3_server.environment().items():
+        monkeypatch.setenv(name, value)
+    export_snapshot(source, snapshot, tmp_path / "x")
+    url = s3_server.url()
+    for path in (tmp_path / "x").rglob("*"):
+        if path.is_file():
+            open_backend(url).put(path.relative_to(tmp_path / "x").as_posix(), path.read_bytes())
+
+    opened = Store.open(url)
+
+    assert content(opened, snapshot.id) == content(source, snapshot.id)
+    with pytest.raises(ReadOnly, match="is an export"):
+        opened.tag("v1", snapshot.id)
 
 
 KILLED = """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import struct
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -231,7 +233,7 @@ def lie(change: Callable[[Row], Row]) -> Callable[[list[Row]], list[Row]]:
         (lie(lambda row: authentic(replace(row, digest="a" * 64))), "another element than"),
         (lie(lambda row: authentic(replace(row, length=row.length - 1))), "another element than"),
         (lie(lambda row: replace(row, offset=row.offset + 1)), "holds no memory/doc/00003"),
-        (lie(lambda row: replace(row, pack="a" * 64)), "names other packs than there are"),
+        (lie(lambda row: replace(row, pack="a" * 64)), "tells of other packs than there are"),
         (lie(lambda row: replace(row, commit=1)), "in a way that its version denies"),
         (lambda rows: [*rows, rows[-1]], "holds memory/doc/00003 twice"),
         (lambda rows: [*rows, authentic(replace(rows[-1], facts={}, provenance={}))], "twice"),
@@ -355,6 +357,35 @@ def test_a_bomb_of_a_table_is_refused(
     assert len(bomb) < 2**19
 
     refused(with_index(objects, bomb), "is not a table of this store")
+
+
+def test_more_rows_than_the_packs_have_room_for_are_refused_before_they_are_made(
+    objects: Objects, refused: Callable[[Objects, str], None]
+) -> None:
+    row, key = rows_in(objects)[0], one(objects, "index/")
+    packs = decode_table(objects[key], key)[1]
+
+    refused(with_index(objects, encode_rows([row] * 20_000, packs)), "other packs than there are")
+
+
+def test_a_head_that_brings_a_footer_of_its_own_is_refused(
+    objects: Objects, refused: Callable[[Objects, str], None]
+) -> None:
+    """Such a footer could make other rows of the same bytes than those that are checked."""
+    key = one(objects, "snapshots/", ".json")
+    head = unseal(objects[key], key)
+    offset, length, _ = head["footer"]
+    data = objects[one(objects, "snapshots/", ".parquet")]
+    other = (
+        data[offset : offset + length].replace(b"created_by", b"CREATED_BY").replace(b"parquet", b"PARQUET")
+    )
+    assert other != data[offset : offset + length]
+    change = {
+        "footer": [offset, length, sha256(other)],
+        "footer_zlib": base64.b64encode(zlib.compress(other, 9)).decode(),
+    }
+
+    refused(objects | {key: seal(head | change)}, "says that its rows lie elsewhere than they do")
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"\0" * 4096])
