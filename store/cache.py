@@ -77,7 +77,7 @@ class ReadCache:
                     path.unlink()
         return found
 
-    def add(self, entries: Mapping[str, bytes]) -> None:
+    def add(self, entries: Mapping[str, bytes | memoryview]) -> None:
         """Keep byte strings, by their SHA-256, and make room for them."""
         if not self._usable:
             return
@@ -116,7 +116,7 @@ class ReadCache:
             ) from error
         return CacheUsage(str(self.folder), len(entries), sum(entry.size for entry in entries), self.limit)
 
-    def _add(self, lock: int, digest: str, data: bytes) -> None:
+    def _add(self, lock: int, digest: str, data: bytes | memoryview) -> None:
         path = self._path(digest)
         if len(data) > self.limit or path.exists():
             return

@@ -29,7 +29,7 @@ from store.format import (
     unseal,
 )
 from store.keytable import encode_key_table, encode_positions, text_keys, version_keys
-from store.region import Region, read_regions
+from store.region import Region, owned, read_regions
 from store.sparse import regions_of
 
 GROUP_ROWS = 1024
@@ -250,4 +250,4 @@ def is_region(values: Any) -> bool:
 
 
 def _read_region(backend: Backend, key: str, region: Region) -> bytes:
-    return read_regions(backend, key, [region], holds=lambda region: "directory of an index file")[0]
+    return owned(*read_regions(backend, key, [region], holds=lambda region: "directory of an index file"))

@@ -8,7 +8,7 @@ from store.backend import Backend
 from store.errors import IntegrityError
 from store.format import RESTORE, pack_key
 from store.parallel import in_parallel
-from store.region import Region, read_regions
+from store.region import Region, owned, read_regions
 from store.rows import Row
 
 RANGE_BYTES = 32 * 1024**2
@@ -27,20 +27,20 @@ def sizes_of(backend: Backend, keys: Sequence[str]) -> list[int | None]:
 
 def read_payload(backend: Backend, row: Row) -> bytes:
     """Read the payload of `row` in one ranged request; raises `IntegrityError` if it is not as published."""
-    return read_payloads(backend, [row])[0]
+    return owned(read_payloads(backend, [row])[0])
 
 
-def read_payloads(backend: Backend, rows: Sequence[Row], *, gap: int = 0) -> list[bytes]:
+def read_payloads(backend: Backend, rows: Sequence[Row], *, gap: int = 0) -> list[memoryview]:
     """Read payloads of one pack, sorted by offset; those at most `gap` bytes apart share a request.
 
     Raises `IntegrityError` if one of them is not what the version of its row stands for.
     """
     key = pack_key(rows[0].pack)
     regions = [Region(row.offset, row.length, row.digest) for row in rows]
-    owners = dict(zip(regions, rows, strict=True))
 
     def holds(region: Region) -> str:
-        return f"the payload of {owners[region].name}@{owners[region].version[:12]}"
+        row = rows[regions.index(region)]
+        return f"the payload of {row.name}@{row.version[:12]}"
 
     payloads = read_regions(backend, key, regions, holds=holds, gap=gap)
     for row in rows:

@@ -7,9 +7,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from store.errors import IntegrityError, InvalidName, InvalidRecord
+
+Bytes = TypeVar("Bytes", bytes, memoryview)
 
 FORMAT_VERSION = 1
 """Version of the on-bucket layout; a reader refuses any other."""
@@ -153,7 +155,7 @@ def encode_format(*, store: str, created: str, features: Sequence[str] = ()) -> 
     return seal({"created": created, "features": list(features), "format": FORMAT_VERSION, "store": store})
 
 
-def check_digest(data: bytes, digest: str, key: str, *, holds: str) -> bytes:
+def check_digest(data: Bytes, digest: str, key: str, *, holds: str) -> Bytes:
     """Return `data` if its SHA-256 is `digest`; otherwise raise `IntegrityError` naming key and content."""
     if sha256(data) != digest:
         raise IntegrityError(f"{key} is damaged ({holds}: SHA-256 differs from {digest[:12]}); {RESTORE}")

@@ -15,8 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from store.backend import Body, HashedBytes
@@ -59,9 +59,13 @@ class SealedPack:
 def head_of(row: Row) -> bytes:
     """Return the head of the frame that holds the element which `row` describes."""
     record = record_of(row.name, row.media, row.digest, row.length, row.requires, row.provenance)
-    return canonical_json(
-        {"dtype": row.dtype, "facts": row.facts, "record": record, "shape": list(row.shape)}
-    )
+    return _head(row.dtype, canonical_json(row.facts), canonical_json(record), row.shape)
+
+
+def _head(dtype: str, facts: bytes, record: bytes, shape: Sequence[int]) -> bytes:
+    """Join what is canonical JSON already, so that it is not encoded again."""
+    ends = canonical_json(dtype), canonical_json(shape)
+    return b'{"dtype":%b,"facts":%b,"record":%b,"shape":%b}' % (ends[0], facts, record, ends[1])
 
 
 def row_of(frame: Frame, pack: str) -> Row:
@@ -111,49 +115,51 @@ def frame_size(row: Row) -> int:
 class PackBuilder:
     """Collects frames in memory; at most twice `TARGET_BYTES` unless one payload alone is larger."""
 
-    def __init__(self) -> None:
-        self._data = HashedBytes(MAGIC)
+    def __init__(self, buffer: HashedBytes | None = None) -> None:
+        """Begin a pack, in the `buffer` of an earlier one if given: fresh memory costs more than a hash."""
+        self._data = HashedBytes() if buffer is None else buffer
+        self._data.sha256 = ""
+        self._size = 0
         self._frames: list[list[int]] = []
-        self._rows: list[Row] = []
+        self._elements: list[dict[str, Any]] = []
         self._sealed: SealedPack | None = None
+        self._append(MAGIC)
 
     def __len__(self) -> int:
-        return len(self._data)
+        return self._size
 
     @property
     def empty(self) -> bool:
         """True until the first element was added."""
         return not self._frames
 
-    def add(self, element: Element) -> Row:
+    def add(self, element: Element) -> None:
         """Append one element; raises `InvalidPayload` if a safetensors payload is malformed."""
         dtype, shape = describe_tensors(element.media, element.payload, element.full_name)
-        row = Row(
-            name=element.full_name,
-            kind=element.kind,
-            version=element.version,
-            digest=element.digest,
-            pack="",
-            offset=0,
-            length=len(element.payload),
-            media=element.media,
-            requires=element.requires,
-            provenance=dict(element.provenance),
-            facts=dict(element.facts),
-            dtype=dtype,
-            shape=shape,
+        head = _head(dtype, element.facts_json, element.record_json, shape)
+        length, digest = len(element.payload), bytes.fromhex(element.digest)
+        start = self._size
+        self._append(_FRAME.pack(FRAME, len(head), length, hashlib.sha256(head).digest(), digest))
+        self._append(head)
+        offset = self._size
+        self._append(element.payload)
+        self._frames.append([start, offset, length])
+        self._elements.append(
+            {
+                "name": element.full_name,
+                "kind": element.kind,
+                "version": element.version,
+                "digest": element.digest,
+                "offset": offset,
+                "length": length,
+                "media": element.media,
+                "requires": element.requires,
+                "provenance": element.provenance,
+                "facts": element.facts,
+                "dtype": dtype,
+                "shape": shape,
+            }
         )
-        head = head_of(row)
-        start = len(self._data)
-        self._data += _FRAME.pack(
-            FRAME, len(head), row.length, hashlib.sha256(head).digest(), bytes.fromhex(row.digest)
-        )
-        self._data += head
-        row = replace(row, offset=len(self._data))
-        self._data += element.payload
-        self._frames.append([start, row.offset, row.length])
-        self._rows.append(row)
-        return row
 
     def seal(self) -> SealedPack:
         """Append the footer, read every frame back, and return the pack under its digest.
@@ -164,17 +170,24 @@ class PackBuilder:
         if self._sealed is not None:
             return self._sealed
         footer = canonical_json({"frames": self._frames})
-        self._data += footer
-        self._data += _TAIL.pack(len(footer), hashlib.sha256(footer).digest(), END)
+        self._append(footer)
+        self._append(_TAIL.pack(len(footer), hashlib.sha256(footer).digest(), END))
+        del self._data[self._size :]  # what an earlier pack left in the buffer
         digest = sha256(self._data)
+        rows = [Row(pack=digest, **element) for element in self._elements]
         found = [(frame.payload_digest, frame.offset, frame.length) for frame in frames(self._data, digest)]
-        if found != [(row.digest, row.offset, row.length) for row in self._rows]:
+        if found != [(row.digest, row.offset, row.length) for row in rows]:
             raise IntegrityError(
                 f"pack {digest} does not hold what was put into it; check this machine's memory"
             )
         self._data.sha256 = digest
-        self._sealed = SealedPack(digest, self._data, [row.placed(pack=digest) for row in self._rows])
+        self._sealed = SealedPack(digest, self._data, rows)
         return self._sealed
+
+    def _append(self, piece: bytes) -> None:
+        end = self._size + len(piece)
+        self._data[self._size : end] = piece
+        self._size = end
 
 
 def frames(data: bytes | bytearray | memoryview, name: str) -> Iterator[Frame]:

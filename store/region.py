@@ -37,19 +37,24 @@ def read_regions(
     *,
     holds: Callable[[Region], str],
     gap: int = 0,
-) -> list[bytes]:
+) -> list[memoryview]:
     """Return the bytes of `regions` of the object `key`, each checked against its digest.
 
-    What the backend's cache has is not asked for, and what was read is given to it. Regions that follow one
+    They are views of what was read at once: to copy each of them here would cost more than to hash it. What
+    the backend's cache has is not asked for, and what was read is given to it. Regions that follow one
     another within `gap` bytes share a request. `holds` says in errors what a region is. Raises
     `IntegrityError` if the object is missing or other than recorded.
     """
     cache = backend.cache if isinstance(backend, CachedBackend) else None
-    found = cache.find(region.digest for region in regions) if cache else {}
-    read: dict[str, bytes] = {}
+    if cache is None:
+        return [part for run in joined(regions, gap=gap) for part in _read_run(backend, key, run, holds)]
+    kept = cache.find(region.digest for region in regions)
+    found = {digest: memoryview(data) for digest, data in kept.items()}
+    read: dict[str, memoryview] = {}
     for run in joined((region for region in regions if region.digest not in found), gap=gap):
-        read.update(_read_run(backend, key, run, holds))
-    if cache and read:
+        parts = _read_run(backend, key, run, holds)
+        read.update((region.digest, part) for region, part in zip(run, parts, strict=True))
+    if read:
         cache.add(read)
     found.update(read)
     return [found[region.digest] for region in regions]
@@ -69,13 +74,22 @@ def joined(regions: Iterable[Region], *, gap: int = 0) -> Iterator[list[Region]]
 
 def _read_run(
     backend: Backend, key: str, run: Sequence[Region], holds: Callable[[Region], str]
-) -> Iterator[tuple[str, bytes]]:
+) -> list[memoryview]:
     start = run[0].offset
     try:
-        data = backend.read(key, offset=start, length=run[-1].end - start)
+        view = memoryview(backend.read(key, offset=start, length=run[-1].end - start))
     except KeyMissing as error:
         raise IntegrityError(f"{key}, which holds {holds(run[0])}, is missing; {RESTORE}") from error
-    view = memoryview(data)
+    parts = []
     for region in run:
-        part = data if len(run) == 1 else bytes(view[region.offset - start : region.end - start])
-        yield region.digest, check_digest(part, region.digest, key, holds=holds(region))
+        part = view[region.offset - start : region.end - start]
+        if sha256(part) != region.digest:
+            check_digest(part, region.digest, key, holds=holds(region))
+        parts.append(part)
+    return parts
+
+
+def owned(view: memoryview) -> bytes:
+    """Return the bytes of a view, without a copy if it shows all of them."""
+    data = view.obj
+    return data if isinstance(data, bytes) and len(data) == len(view) else bytes(view)

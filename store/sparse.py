@@ -18,7 +18,7 @@ from store.backend import Backend
 from store.errors import IntegrityError
 from store.format import RESTORE
 from store.parquet import UNREADABLE, read_groups
-from store.region import Region, read_regions
+from store.region import Region, owned, read_regions
 from store.rows import check_table
 
 _MAGIC = b"PAR1"
@@ -72,7 +72,7 @@ class SparseTable:
         regions = [self._groups[number] for number in numbers]
         chunks = list(zip((region.offset for region in regions), self._fetch(regions), strict=True))
         if self._metadata is None:
-            self._metadata = self._parsed(*self._fetch([self._footer]))
+            self._metadata = self._parsed(owned(*self._fetch([self._footer])))
         size = self._footer.offset + self._footer.length
         source = pa.PythonFile(_Islands(chunks, size, self._key), mode="r")
         try:
@@ -94,14 +94,14 @@ class SparseTable:
     def _not_ours(self) -> IntegrityError:
         return IntegrityError(f"{self._key} is not a table of this store; {RESTORE}")
 
-    def _fetch(self, regions: Sequence[Region]) -> list[bytes]:
+    def _fetch(self, regions: Sequence[Region]) -> list[memoryview]:
         return read_regions(self._backend, self._key, regions, holds=lambda _: "a group of rows")
 
 
 class _Islands(io.RawIOBase):
     """A read-only file that consists of a few known runs of bytes; reading elsewhere is refused."""
 
-    def __init__(self, chunks: Sequence[tuple[int, bytes]], size: int, key: str) -> None:
+    def __init__(self, chunks: Sequence[tuple[int, memoryview]], size: int, key: str) -> None:
         super().__init__()
         self._chunks = chunks
         self._size = size

@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 from store.backend import Backend
 from store.fetch import read_payloads
 from store.prefetch import prefetched
+from store.region import owned
 from store.rows import Row, rows_of
 
-_REQUEST_BYTES = 8 * 1024**2
+_REQUEST_BYTES = 16 * 1024**2
 """What one request asks for, unless one payload alone is larger."""
-_AHEAD_BYTES = 64 * 1024**2
+_AHEAD_BYTES = 96 * 1024**2
 """What is being read or waits to be used; it bounds the memory of a stream."""
-_THREADS = 8
+_THREADS = 6
 _GAP_BYTES = 64 * 1024
 """Unwanted bytes between two payloads that are cheaper to read than to ask around."""
 _TABLE_BYTES = 64 * 1024**2
@@ -35,7 +36,8 @@ def stream_payloads(backend: Backend, rows: Iterable[Row]) -> Iterator[tuple[Row
     )
     try:
         for run in runs:
-            yield from run
+            for row, payload in run:
+                yield row, owned(payload)  # copied here, where the memory of the one before is free again
     finally:
         runs.close()
 
@@ -80,9 +82,10 @@ def _sorted_rows(tables: list[pa.Table]) -> Iterator[Row]:
     if not tables:
         return
     table = pa.concat_tables(tables)
-    order = pc.sort_indices(table, sort_keys=[("pack", "ascending"), ("offset", "ascending")])
-    for start in range(0, len(order), _BATCH_ROWS):
-        yield from rows_of(table, order.slice(start, _BATCH_ROWS).to_pylist())
+    tables.clear()  # only the sorted copy is kept
+    table = table.take(pc.sort_indices(table, [("pack", "ascending"), ("offset", "ascending")]))
+    for start in range(0, len(table), _BATCH_ROWS):
+        yield from rows_of(table.slice(start, _BATCH_ROWS))
 
 
 def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -109,5 +112,5 @@ def _span(run: list[Row]) -> int:
     return _end(run) - run[0].offset
 
 
-def _read_run(backend: Backend, run: list[Row]) -> list[tuple[Row, bytes]]:
+def _read_run(backend: Backend, run: list[Row]) -> list[tuple[Row, memoryview]]:
     return list(zip(run, read_payloads(backend, run, gap=_GAP_BYTES), strict=True))

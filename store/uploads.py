@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from store.backend import Backend
+from store.backend import Backend, HashedBytes
 from store.format import pack_key
 from store.pack import PackBuilder, SealedPack
 from store.rows import tabulate
@@ -42,6 +43,11 @@ class Uploads:
         self._all: list[_Upload] = []
         self._unwritten: list[_Upload] = []
         self._pool: ThreadPoolExecutor | None = None
+        self._buffers: deque[HashedBytes] = deque()
+
+    def new_pack(self) -> PackBuilder:
+        """Return an empty pack, in the memory of one that was written if there is one."""
+        return PackBuilder(self._buffers.pop() if self._buffers else None)
 
     def send(self, pack: PackBuilder) -> None:
         """Check and write a pack in the background; waits until there is room for it.
@@ -71,6 +77,7 @@ class Uploads:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+        self._buffers.clear()
 
     def sizes(self) -> dict[str, int]:
         """Digest and size of every pack that was written, in the order sent."""
@@ -110,3 +117,5 @@ class Uploads:
         self._backend.put(pack_key(sealed.digest), sealed.data)
         upload.rows, upload.digest, upload.size = tabulate(sealed.rows), sealed.digest, len(sealed.data)
         upload.pack = None
+        if isinstance(sealed.data, HashedBytes) and len(sealed.data) <= _BYTES // _PACKS:
+            self._buffers.append(sealed.data)

@@ -70,8 +70,8 @@ class Writer:
         self._unit = unit
         self._renew = renew
         self._target = target_bytes
-        self._pack = PackBuilder()
         self._uploads = Uploads(backend)
+        self._pack = self._uploads.new_pack()
         self._versions: set[str] = set()
         self._receipt: Receipt | None = None
         self._left = False
@@ -143,7 +143,7 @@ class Writer:
         if not self._pack.empty:
             self._renew()
             self._uploads.send(self._pack)
-            self._pack = PackBuilder()
+            self._pack = self._uploads.new_pack()
 
     def _check_open(self) -> None:
         if self._left:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import KINDS, Element, Ref, canonical_json, fingerprint
-from store.element import check_full_name
+from store.element import check_full_name, encode_record, record_of
 from store.errors import IntegrityError, InvalidName, InvalidPayload, InvalidRecord
-from store.format import seal, unseal
+from store.format import seal, sha256, unseal
 from store.pack import PackBuilder
 from store.rows import decode_table, encode_rows, rows_of
 from tests.store.samples import BYTES, memory, tensors
@@ -174,10 +174,24 @@ def test_malformed_safetensors_are_refused(payload: bytes) -> None:
         PackBuilder().add(Element("core", "c", payload))
 
 
+@given(names, st.integers(0, 2**40), st.lists(st.integers(0, 99)), json_values)
+def test_a_record_is_encoded_alike_from_its_values_and_from_their_text(
+    name: str, length: int, needs: list[int], note: Any
+) -> None:
+    values = (f"skill/{name}", "text/plain", sha256(b"payload"), length, [f"{need:064x}" for need in needs])
+    provenance = {"note": note}
+
+    text = canonical_json(provenance).decode()
+
+    assert encode_record(*values, text) == canonical_json(record_of(*values, provenance))
+
+
 @given(st.lists(st.integers(0, 50), unique=True, max_size=8), json_values)
 def test_rows_survive_their_table(numbers: list[int], note: Any) -> None:
     builder = PackBuilder()
-    rows = [builder.add(memory(number)).placed(pack="p" * 64) for number in numbers]
+    for number in numbers:
+        builder.add(memory(number))
+    rows = builder.seal().rows
 
     data = encode_rows(rows, {"note": note})
     table, metadata = decode_table(data, "k")

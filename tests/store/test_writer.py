@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -92,6 +93,19 @@ def test_the_part_is_written_after_all_packs_and_lists_the_elements_as_added(sto
     assert order == [PACK_PREFIX] * 7 + [BUILD_PREFIX]
     assert [row.ref for row in build.rows(receipt)] == [memory(n, size=TARGET).ref for n in range(7)]
     assert receipt.bytes == 7 * TARGET
+
+
+def test_packs_hold_nothing_of_those_whose_memory_they_use_again(store: Store) -> None:
+    generator = random.Random(5)
+    sizes = [generator.randrange(1, 3 * TARGET) for _ in range(60)]
+    build = store.build("b", owner="test", target_bytes=TARGET)
+
+    with build.writer("unit") as writer:
+        refs = [writer.add(memory(number, size=size)) for number, size in enumerate(sizes)]
+        build.commit([writer.finish()], message="packs of many sizes")
+
+    assert store.verify(full=True).ok
+    assert [len(store.read(ref)) for ref in refs] == sizes
 
 
 def test_an_outage_is_reported_once_and_what_was_lost_is_written_again(store: Store) -> None:
