@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 import tasks  # noqa: F401 - before any test loads torch, so that its threads sleep while they wait
 from tests.seaweedfs import S3Server, running_server
+
+settings.register_profile("suite", deadline=None)  # how long an example takes depends on who else is working
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
