@@ -1,5 +1,6 @@
 # make demo   from nothing to an evaluated snapshot and an HTML report, on CPU
 # make test   the test suite in a fresh environment
+# make test-nightly  all of it, with ten times the random schedules, every kill point and every fault
 # make check  style, types, and the one direction of imports
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help
 help:
-	@sed -n 's/^# //p' Makefile | head -3
+	@sed -n 's/^# //p' Makefile | head -4
 
 $(STAMP)-venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -45,6 +46,9 @@ demo: install
 
 test: install-test
 	$(BIN)/python -m pytest
+
+test-nightly: install-test
+	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly
 
 check: install-check
 	$(BIN)/ruff check .

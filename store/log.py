@@ -147,6 +147,8 @@ class Log:
                 except (IntegrityError, KeyMissing) as error:
                     _log.warning("%s is read entry by entry: %s", self._backend.url, error)
                     entries = self._read_entries(block.first, block.last)
+                    for sequence, entry in enumerate(entries, start=block.first):
+                        decode_lone(entry, sequence)  # a block vouches for its entries, so somebody must
                 self._blocks[block.digest] = entries
             return entries
 

@@ -10,7 +10,10 @@ from hypothesis import settings
 import tasks  # noqa: F401 - before any test loads torch, so that its threads sleep while they wait
 from tests.seaweedfs import S3Server, running_server
 
-settings.register_profile("suite", deadline=None)  # how long an example takes depends on who else is working
+settings.register_profile(
+    "suite", deadline=None, derandomize=True
+)  # how long an example takes depends on who else is working
+settings.register_profile("nightly", deadline=None, max_examples=1000, derandomize=False, print_blob=True)
 settings.load_profile("suite")
 
 

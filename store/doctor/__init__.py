@@ -16,7 +16,7 @@ from store.doctor.examination import Trial, examine
 from store.doctor.ground import cleared_ground
 from store.doctor.permissions import roles_of
 from store.doctor.report import Check, DoctorReport
-from store.errors import ConfigurationError
+from store.errors import AnswerLost, ConfigurationError, Unreachable
 
 __all__ = ["Check", "DoctorReport", "diagnose", "probe"]
 
@@ -44,7 +44,10 @@ def diagnose(backend: Backend, *, progress: Progress | None = None) -> DoctorRep
 
 
 def probe(backend: Backend) -> None:
-    """Raise `ConfigurationError` if the storage does not enforce conditional writes; some 70 requests."""
+    """Raise `ConfigurationError` if the storage does not enforce conditional writes; some 70 requests.
+
+    Raises `StorageUnavailable` if it stops answering meanwhile.
+    """
     trials: tuple[Trial, ...] = (
         conditions.create_is_enforced,
         conditions.replace_is_enforced,
@@ -53,7 +56,12 @@ def probe(backend: Backend) -> None:
     )
     with cleared_ground(backend) as ground:
         for trial in trials:
-            problem = trial(ground)
+            try:
+                problem = trial(ground)
+            except AnswerLost as error:
+                raise Unreachable(
+                    f"{backend.url} stopped answering while it was examined; run again when it answers"
+                ) from error
             if problem:
                 raise ConfigurationError(
                     f"{backend.url} is not fit for a store: {problem}, so commits could overwrite one "

@@ -24,6 +24,7 @@ from store.errors import (
     ConflictError,
     Contended,
     DiskFull,
+    IntegrityError,
     KeyExists,
     KeyMissing,
     StorageUnavailable,
@@ -61,6 +62,8 @@ class Fault(StrEnum):
     """A read returns fewer bytes than the object has: a file cut by a crash, a proxy's truncated cache."""
     FLIPPED = "flipped"
     """One bit of what a read returns is wrong: memory or a cable without ECC, a disk that decays."""
+    GARBLED = "garbled"
+    """One bit of what a write sends is wrong when it arrives: the storage compares checksums and refuses."""
     STALE = "stale"
     """A listing lacks the objects that were written last: a storage with eventually consistent listings."""
     GAP = "gap"
@@ -81,18 +84,20 @@ DONE = frozenset({Fault.LANDED, Fault.REPEATED, Fault.FAILED_AFTER, Fault.KILLED
 DEADLY = frozenset({Fault.KILLED, Fault.KILLED_AFTER, Fault.KILLED_LATE})
 LISTING = frozenset({Fault.STALE, Fault.GAP, Fault.GHOST})
 DAMAGE = frozenset({Fault.SHORT, Fault.FLIPPED})
+"""What is wrong with the bytes of a read."""
 _ANSWERS = frozenset({Fault.REFUSED, Fault.DROPPED, Fault.BUSY, Fault.FAILED, Fault.DENIED, Fault.DELAYED})
 _PLAIN = _ANSWERS | {
     *(Fault.LANDED, Fault.LATE, Fault.FAILED_AFTER, Fault.KILLED, Fault.KILLED_AFTER, Fault.KILLED_LATE)
 }
+_REFUSALS = frozenset({Fault.CONFLICT, Fault.FULL, Fault.GARBLED})
 POSSIBLE: Mapping[str, frozenset[Fault]] = {
     "read": _ANSWERS | DAMAGE | {Fault.KILLED},
     "info": _ANSWERS | {Fault.KILLED},
     "now": _ANSWERS | {Fault.KILLED},
     "list": _ANSWERS | LISTING | {Fault.KILLED},
-    "put": _PLAIN | {Fault.CONFLICT, Fault.FULL},
-    "create": _PLAIN | {Fault.CONFLICT, Fault.FULL, Fault.REPEATED},
-    "replace": _PLAIN | {Fault.CONFLICT, Fault.FULL, Fault.REPEATED},
+    "put": _PLAIN | _REFUSALS,
+    "create": _PLAIN | _REFUSALS | {Fault.REPEATED},
+    "replace": _PLAIN | _REFUSALS | {Fault.REPEATED},
     "delete": _PLAIN,
 }
 """The faults that each kind of call can meet."""
@@ -143,6 +148,11 @@ class Wire:
     deleted: deque[ObjectInfo] = field(default_factory=lambda: deque(maxlen=12))
     passed: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def forget(self) -> None:
+        """Let so much time pass that listings show what is there."""
+        self.written.clear()
+        self.deleted.clear()
 
     def count(self) -> None:
         """Note that one more call passed."""
@@ -291,6 +301,8 @@ class FaultyBackend:
                 return KeyExists(where) if call.kind == "create" else TokenMismatch(where)
             case Fault.FULL:
                 return DiskFull(where)
+            case Fault.GARBLED:
+                return IntegrityError(where)
             case Fault.DENIED:
                 return AccessDenied(where)
             case Fault.REFUSED:

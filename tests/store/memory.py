@@ -33,6 +33,7 @@ class Event:
     """A write of `body` under `key`, or a delete (None); `moment` orders all that happens to a `Memory`."""
 
     moment: int
+    time: datetime
     client: str
     key: str
     body: bytes | None
@@ -52,12 +53,12 @@ class Memory:
         """Store a copy of `body`; the caller holds the lock."""
         kept = bytes(body)
         self.objects[key] = Stored(kept, self.clock(), self.tick())
-        self.events.append(Event(self.moment, client, key, kept))
+        self.events.append(Event(self.moment, self.clock(), client, key, kept))
 
     def remove(self, client: str, key: str) -> None:
         """Remove an object if it is there; the caller holds the lock."""
         if self.objects.pop(key, None) is not None:
-            self.events.append(Event(self.tick(), client, key, None))
+            self.events.append(Event(self.tick(), self.clock(), client, key, None))
 
     def tick(self) -> int:
         """Return a moment after all that happened and before all that will."""

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from store import conditional
+from store import checkpoint, conditional
 from tests.store.faulty import Fault
 from tests.store.model.inline import without_threads
-from tests.store.model.operations import BEGINNINGS, THEMES, Operation
 from tests.store.model.processes import Program, Trouble, Workplace
+from tests.store.model.themes import BEGINNINGS, THEMES, Beginning
 
 SCHEDULES = 2 * settings().max_examples
 """200, or 2,000 under the profile `nightly`."""
@@ -41,9 +41,11 @@ class Processes(RuleBasedStateMachine):
         super().__init__()
         self.workplace = Workplace()
 
-    @initialize(begun=st.sampled_from(BEGINNINGS))
-    def begin(self, begun: tuple[Operation, ...]) -> None:
-        self.workplace.race([Program(begun)], seed=0)
+    @initialize(beginning=st.sampled_from(BEGINNINGS))
+    def begin(self, beginning: Beginning) -> None:
+        for operations, hours in beginning:
+            self.workplace.race([Program(operations)], seed=0)
+            self.workplace.forward(hours)
 
     @rule(programs=_PROGRAMS, seed=st.integers(0, 2**32 - 1))
     def race(self, programs: list[Program], seed: int) -> None:
@@ -53,9 +55,9 @@ class Processes(RuleBasedStateMachine):
     def restart(self, number: int) -> None:
         self.workplace.restart(number)
 
-    @rule()
-    def settle(self) -> None:
-        self.workplace.settle()
+    @rule(hours=st.sampled_from((0, 1, 26, 50)))
+    def forward(self, hours: int) -> None:
+        self.workplace.forward(hours)
 
     def teardown(self) -> None:
         self.workplace.finish()
@@ -66,6 +68,7 @@ def quick() -> Iterator[None]:
     """Let retries not wait, checkpoints be due early, and everything happen on scheduled threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditional, "_FIRST_PAUSE_S", 0.0)
+        patch.setattr(checkpoint, "BLOCK", 3)
         without_threads(patch)
         yield
 
@@ -78,7 +81,7 @@ def test_a_store_keeps_its_promises_under_every_schedule() -> None:
             max_examples=SCHEDULES,
             stateful_step_count=12,
             deadline=None,
-            derandomize=True,
+            derandomize=settings().derandomize,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -22,7 +23,10 @@ from tests.store.memory import Event, Memory
 
 _ENTRY = re.compile(r"log/(\d{20})\.json")
 _ONCE = re.compile(r"format\.json|log/\d{20}\.json|refs/tags/.*|snapshots/.*\.json")
-_CONTENT = re.compile(r"(?:packs/../|index/|snapshots/|builds/[^/]+/parts/|gc/)([0-9a-f]{64})(?:\.parquet|)")
+_HEAD = re.compile(r"snapshots/[0-9a-f]{64}\.json")
+_CONTENT = re.compile(
+    r"(?:packs/../|index/|snapshots/|builds/[^/]+/parts/)([0-9a-f]{64})(?:\.parquet|)|gc/([0-9a-f]{64})\.json"
+)
 Body = bytes | None
 
 
@@ -44,42 +48,90 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One log entry with what the files that it names say."""
+    """One log entry with what the files that it names say; `packs` and `snapshots` are those it removes."""
 
     number: int
     moment: int
+    time: datetime
     client: str
     action: str
     message: str
     snapshot: str
     places: tuple[Place, ...]
+    packs: frozenset[str]
+    snapshots: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is visible after some number of log entries."""
+    """What some number of log entries say: what is visible, and what is condemned, being removed or gone."""
 
     entries: tuple[Entry, ...] = ()
     places: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
     pinned: frozenset[str] = frozenset()
+    condemned: frozenset[str] = frozenset()
+    """Packs and snapshots."""
+    dying: frozenset[str] = frozenset()
+    """Packs and snapshots."""
+    gone: frozenset[str] = frozenset()
+    dead: Mapping[str, int] = field(default_factory=dict)
 
     def after(self, entry: Entry) -> State:
         """Return the state that an entry makes of this one."""
-        places = dict(self.places)
-        for place in entry.places:
-            places[place.version] = (*places.get(place.version, ()), place)
-        pinned = self.pinned | {entry.snapshot} if entry.action == "pin" else self.pinned
-        return replace(self, entries=(*self.entries, entry), places=places, pinned=pinned)
+        made = replace(self, entries=(*self.entries, entry))
+        match entry.action:
+            case "publish":
+                places = dict(self.places)
+                for place in entry.places:
+                    places[place.version] = (*places.get(place.version, ()), place)
+                condemned = self.condemned - {place.pack for place in entry.places}
+                return replace(made, places=places, condemned=condemned)
+            case "pin":
+                pin = {entry.snapshot}
+                return replace(
+                    made, pinned=self.pinned | pin, condemned=self.condemned - pin, gone=self.gone - pin
+                )
+            case "condemn":
+                return replace(made, condemned=entry.packs | entry.snapshots)
+            case "collect":
+                return replace(
+                    made,
+                    condemned=frozenset(),
+                    dying=entry.packs | entry.snapshots,
+                    dead={**self.dead, **dict.fromkeys(entry.packs, entry.number)},
+                    gone=self.gone | entry.snapshots,
+                    pinned=self.pinned - entry.snapshots,
+                )
+            case "swept":
+                return replace(made, dying=frozenset())
+        raise Broken(f"entry {entry.number} has the action {entry.action!r}")
 
     @property
     def visible(self) -> dict[str, Place]:
-        """The versions that a reader finds, and where."""
-        return {version: places[0] for version, places in self.places.items()}
+        """The versions that a reader finds, and where: in a pack that is not condemned if there is one."""
+        places = {**{v: first for v, (first, *_) in self._living.items()}, **self.known}
+        return dict(sorted(places.items()))
 
     @property
     def known(self) -> dict[str, Place]:
         """The versions that a writer need not publish again."""
-        return self.visible
+        lasting = {
+            v: [p for p in places if p.pack not in self.condemned] for v, places in self._living.items()
+        }
+        return {version: places[0] for version, places in lasting.items() if places}
+
+    @property
+    def _living(self) -> dict[str, list[Place]]:
+        living = {
+            version: [place for place in places if place.commit > self.dead.get(place.pack, 0)]
+            for version, places in self.places.items()
+        }
+        return {version: places for version, places in living.items() if places}
+
+    def last(self, action: str, snapshot: str = "") -> Entry | None:
+        """Return the newest entry of an action (on a snapshot)."""
+        made = (e for e in reversed(self.entries) if e.action == action and e.snapshot == snapshot)
+        return next(made, None)
 
     def first(self, recipe: str) -> str | None:
         """Return the version that `find` returns."""
@@ -163,6 +215,38 @@ class Truth:
             if window.start < event.moment < window.end
         )
 
+    def deleted(self, window: Window) -> bool:
+        """Tell whether somebody else deleted anything in a window."""
+        return any(
+            event.body is None and event.client != window.client and window.start < event.moment < window.end
+            for event in self._memory.events
+        )
+
+    def names(self, now: datetime) -> dict[str, str]:
+        """Return every tag, head and hold that counts at `now`, with the snapshot that it names."""
+        found = {}
+        for key in self.keys("refs/") + self.keys("pins/"):
+            record = json.loads(self._bodies[key])
+            age = now - self.last_write(key).time
+            if key.startswith("refs/") or age < timedelta(seconds=record["seconds"]):
+                found[key] = record["snapshot"]
+        return found
+
+    def was_named(self, snapshot: str, window: Window) -> bool:
+        """Tell whether a tag or head named a snapshot all through a window."""
+        keys = [key for key in self._values if key.startswith("refs/")]
+        return any(set(self.snapshots_named(key, window)) == {snapshot} for key in keys)
+
+    def last_write(self, key: str) -> Event:
+        """Return the last event of an object."""
+        return next(event for event in reversed(self._memory.events) if event.key == key)
+
+    def is_whole(self, snapshot: str) -> bool:
+        """Tell whether every byte of a snapshot is there."""
+        head = self._bodies.get(f"snapshots/{snapshot}.json")
+        rows = head and self._bodies.get(f"snapshots/{json.loads(head)['rows']}.parquet")
+        return bool(rows) and all(self._payload(row) is not None for row in _table(rows or b""))
+
     def keys(self, prefix: str) -> list[str]:
         """Return the keys that exist now."""
         return sorted(key for key in self._bodies if key.startswith(prefix))
@@ -170,14 +254,37 @@ class Truth:
     def _judge(self, event: Event) -> None:
         """Raise `Broken` for a write or delete that no rule of the layout allows."""
         old, key = self._bodies.get(event.key), event.key
-        if old is not None and _ONCE.fullmatch(key):
-            raise Broken(f"{key} was written a second time or deleted by {event.client}")
+        if event.body is None:
+            self._judge_delete(event)
+        elif old is not None and _ONCE.fullmatch(key):
+            raise Broken(f"{key} was written a second time by {event.client}")
         named = _CONTENT.fullmatch(key)
-        if named and event.body is not None and hashlib.sha256(event.body).hexdigest() != named[1]:
+        if named and event.body is not None and hashlib.sha256(event.body).hexdigest() not in named.groups():
             raise Broken(f"{key} was given other content than its name says by {event.client}")
         number = _ENTRY.fullmatch(key)
         if number and int(number[1]) != len(self._states):
             raise Broken(f"{key} does not follow entry {len(self._states) - 1}")
+
+    def _judge_delete(self, event: Event) -> None:
+        """Raise `Broken` unless what is deleted was collected, or is a name that its maker takes back."""
+        digest = event.key.rpartition("/")[2].removesuffix(".json")
+        allowed = True
+        if event.key.startswith("packs/"):
+            visible = {place.pack for place in self.state.visible.values()}
+            allowed = digest in self.state.dying and digest not in visible
+        elif _HEAD.fullmatch(event.key):
+            allowed = digest in self.state.dying
+        elif event.key.startswith("refs/"):
+            allowed = self.last_write_before(event).client == event.client
+        elif _ENTRY.fullmatch(event.key) or event.key == "format.json":
+            allowed = False
+        if not allowed:
+            raise Broken(f"{event.key} was deleted by {event.client}")
+
+    def last_write_before(self, event: Event) -> Event:
+        """Return the event of the same object before `event`."""
+        earlier = self._memory.events[: self._memory.events.index(event)]
+        return next(found for found in reversed(earlier) if found.key == event.key)
 
     def _entry(self, event: Event, body: bytes) -> Entry:
         record = json.loads(body)
@@ -187,27 +294,37 @@ class Truth:
             raise Broken(f"entry {number} counts {record['elements']} elements and shows {len(places)}")
         if record["snapshot"] and f"snapshots/{record['snapshot']}.json" not in self._bodies:
             raise Broken(f"entry {number} pins a snapshot that is not there")
+        removal: dict[str, list[str]] = {"packs": [], "snapshots": []}
+        if record.get("removal"):
+            removal = json.loads(self._bodies[f"gc/{record['removal']}.json"])
         return Entry(
             number,
             event.moment,
+            event.time,
             event.client,
             record["action"],
             record["message"],
             record["snapshot"],
             tuple(places),
+            frozenset(removal["packs"]),
+            frozenset(removal["snapshots"]),
         )
 
     def _index(self, digest: str, number: int) -> Iterable[Place]:
         """Read an index file and every payload that it tells of, all of which must be there already."""
-        table = pq.ParquetFile(io.BytesIO(self._bodies[f"index/{digest}.parquet"])).read(use_threads=False)
-        for row in table.to_pylist():
-            yield Place(
-                row["version"], row["name"], row["recipe"], row["pack"], number, self._payload(row, number)
-            )
+        for row in _table(self._bodies[f"index/{digest}.parquet"]):
+            payload = self._payload(row)
+            if payload is None:
+                raise Broken(f"entry {number} shows {row['name']}, whose pack is missing or another")
+            yield Place(row["version"], row["name"], row["recipe"], row["pack"], number, payload)
 
-    def _payload(self, row: Mapping[str, Any], number: int) -> bytes:
+    def _payload(self, row: Mapping[str, Any]) -> bytes | None:
+        """Return the payload of a row, None if its pack is missing or another."""
         pack = self._bodies.get(f"packs/{row['pack'][:2]}/{row['pack']}")
         payload = (pack or b"")[row["offset"] : row["offset"] + row["length"]]
-        if pack is None or hashlib.sha256(payload).hexdigest() != row["digest"]:
-            raise Broken(f"entry {number} shows {row['name']}, whose pack is missing or another")
-        return payload
+        return payload if pack and hashlib.sha256(payload).hexdigest() == row["digest"] else None
+
+
+def _table(body: bytes) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.ParquetFile(io.BytesIO(body)).read(use_threads=False).to_pylist()
+    return rows
