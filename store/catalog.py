@@ -27,7 +27,7 @@ from store.manifest import Checkpoint, Segment
 from store.parallel import in_parallel
 from store.removals import Removal, Removals, read_removal
 from store.rows import SCHEMA, Row, rows_of
-from store.source import GroupCache, Source, Wanted, open_source
+from store.source import GroupCache, Source, Wanted, open_bundle, open_source
 from store.visibility import NEEDED, in_order, lasting, living, one_per_version, sorted_rows
 
 R = TypeVar("R")
@@ -177,6 +177,10 @@ class Catalog:
 
         def collect() -> pa.Table:
             sources = list(self._sources.values())
+            if column == "version":
+                by_index = {source.segment.index: source for source in sources}
+                for bundle in self._checkpoint.bundles:
+                    open_bundle(self._backend, bundle, by_index)
             fresh = [source for source in sources if not source.is_prepared(column)]
             in_parallel(self._backend, lambda source: source.prepare(column), fresh)
             tables = [table for source in sources for table in source.by(wanted)]

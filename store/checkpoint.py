@@ -12,18 +12,19 @@ logged and left to a later committer. Committers that write the same checkpoint 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from store.backend import Backend
 from store.catalog import Catalog
+from store.directory import read_section
 from store.entry import Commit
 from store.errors import CellarError
-from store.format import directory_key, history_key, index_key
+from store.format import bundle_key, directory_key, history_key, index_key, sha256
 from store.history import Block, encode_block
 from store.index import IndexBuilder, write_index
 from store.log import Log
-from store.manifest import Checkpoint, Segment, encode_checkpoint
+from store.manifest import Bundle, Checkpoint, Segment, encode_checkpoint
 from store.removals import Removals
 from store.rows import SCHEMA
 from store.source import Source
@@ -36,6 +37,7 @@ ROWS = 4096
 FINAL_ROWS = 131_072
 """A segment of this many rows is not merged any more."""
 _FINAL_ENTRIES = 8192
+_BUNDLED = 16
 _FACTOR = 2
 _log = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ def write_checkpoint(
         sequence=tip.sequence,
         tip=tip.digest,
         segments=tuple(segments),
+        bundles=tuple(_bundle(backend, base, segments)),
         history=tuple(_extend_history(backend, log, base, entries)),
         removals=replace(removals, dead={}) if without_dead else removals,
         plain=plain,
@@ -90,6 +93,7 @@ def objects_of(checkpoint: Checkpoint) -> set[str]:
     """Return the keys of all objects that a checkpoint refers to, and its own."""
     keys = {index_key(segment.index) for segment in checkpoint.segments}
     keys |= {directory_key(segment.index) for segment in checkpoint.segments}
+    keys |= {bundle_key(bundle.digest) for bundle in checkpoint.bundles}
     keys |= {history_key(block.digest) for block in checkpoint.history}
     return keys | ({checkpoint.key} if checkpoint.key else set())
 
@@ -146,13 +150,29 @@ def _merge(backend: Backend, group: Sequence[Source], removals: Removals) -> lis
     tables = (one_per_pack(living(table, removals)) for table in in_order(streams))
     segments, builder = [], IndexBuilder()
     for table in tables:
-        if builder.rows >= FINAL_ROWS:
+        if builder.rows + len(table) > 2 * FINAL_ROWS:
             segments.append(_finish(backend, builder, sizes, newest))
             builder = IndexBuilder()
         builder.add(table)
     if builder.rows:
         segments.append(_finish(backend, builder, sizes, newest))
     return segments
+
+
+def _bundle(backend: Backend, base: Checkpoint, segments: Sequence[Segment]) -> Iterator[Bundle]:
+    """Yield the bundles of the final segments; those that the checkpoint `base` has are not written again."""
+    known = {bundle.members: bundle for bundle in base.bundles}
+    final = [segment for segment in segments if segment.rows >= FINAL_ROWS]
+    for start in range(0, len(final), _BUNDLED):
+        members = {segment.index: segment.lead for segment in final[start : start + _BUNDLED] if segment.lead}
+        if len(members) < 2:
+            continue
+        if tuple(members) not in known:
+            tables = [read_section(backend, index, lead.version_keys) for index, lead in members.items()]
+            data = b"".join(tables)
+            backend.put(bundle_key(sha256(data)), data)
+            known[tuple(members)] = Bundle(sha256(data), tuple(members))
+        yield known[tuple(members)]
 
 
 def _finish(backend: Backend, builder: IndexBuilder, sizes: dict[str, int], newest: int) -> Segment:

@@ -187,6 +187,11 @@ def directory_key(digest: str) -> str:
     return f"{INDEX_PREFIX}{digest}.keys"
 
 
+def bundle_key(digest: str) -> str:
+    """Key of a bundle: copies of the key tables of several index files in one object."""
+    return f"{INDEX_PREFIX}{digest}.bundle"
+
+
 def log_key(sequence: int) -> str:
     """Key of log entry `sequence` (1 is the first); twenty digits make text order numeric order."""
     return f"{LOG_PREFIX}{sequence:020d}.json"

@@ -29,6 +29,7 @@ from store.region import Region
 from store.removals import Removals
 
 _FIELDS: dict[str, type] = {
+    "bundles": list,
     "history": list,
     "plain": bool,
     "removals": dict,
@@ -53,6 +54,18 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Bundle:
+    """Copies of the version key tables of several segments in one object, in the order of `members`.
+
+    Segments that will not be merged any more are bundled, so that looking for a version takes few requests
+    however many there are.
+    """
+
+    digest: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The state of a store after entry `sequence`, whose digest is `tip`.
 
@@ -63,6 +76,7 @@ class Checkpoint:
     sequence: int = 0
     tip: str = ""
     segments: tuple[Segment, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
     history: tuple[Block, ...] = ()
     removals: Removals = field(default_factory=Removals)
     plain: bool = True
@@ -73,6 +87,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> tuple[str, bytes]:
     """Return the key and the content of a checkpoint."""
     data = seal(
         {
+            "bundles": [[bundle.digest, list(bundle.members)] for bundle in checkpoint.bundles],
             "history": [block.to_list() for block in checkpoint.history],
             "plain": checkpoint.plain,
             "removals": checkpoint.removals.to_dict(),
@@ -95,6 +110,7 @@ def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
             sequence=record["sequence"],
             tip=record["tip"],
             segments=tuple(map(_decode_segment, record["segments"])),
+            bundles=tuple(map(_decode_bundle, record["bundles"])),
             history=tuple(map(Block.from_list, record["history"])),
             removals=Removals.from_dict(record["removals"]),
             plain=record["plain"],
@@ -120,6 +136,15 @@ def checkpoints(backend: Backend) -> Iterator[Checkpoint]:
             yield decode_checkpoint(backend.read(item.key), item.key)
         except (IntegrityError, KeyMissing) as error:
             _log.warning("a checkpoint of %s is left out, opening takes longer: %s", backend.url, error)
+
+
+def _decode_bundle(values: Any) -> Bundle:
+    if not isinstance(values, list) or [type(value) for value in values] != [str, list]:
+        raise ValueError("not a bundle")
+    digest, members = values
+    if not all(isinstance(name, str) and is_digest(name) for name in [digest, *members]):
+        raise ValueError("not a bundle")
+    return Bundle(digest, tuple(members))
 
 
 def _encode_segment(segment: Segment) -> list[Any]:

@@ -11,7 +11,7 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -31,11 +31,12 @@ from store.directory import (
     read_section,
 )
 from store.errors import IntegrityError, KeyMissing
-from store.format import RESTORE, check_digest, directory_key, index_key, is_digest
+from store.format import RESTORE, bundle_key, check_digest, directory_key, index_key, is_digest
 from store.index import SMALL_ROWS, newest_commits
 from store.keytable import KeyTable, decode_positions, text_keys, version_keys
-from store.manifest import Segment
+from store.manifest import Bundle, Segment
 from store.parallel import in_parallel
+from store.region import Region, read_regions
 from store.rows import SCHEMA, decode_table
 from store.sparse import SparseTable
 from store.visibility import sorted_rows
@@ -260,6 +261,10 @@ class Stored:
             self._directory = directory
         return self._directory
 
+    def accept_version_keys(self, data: bytes) -> None:
+        """Take over the key table of versions, which somebody read together with others."""
+        self._tables["version"] = _decoded(self.segment.index, KeyTable, data, self.segment.rows)
+
     def _key_table(self, column: str) -> KeyTable:
         table = self._tables.get(column)
         if table is None:
@@ -345,6 +350,29 @@ def _windows(groups: Sequence[int]) -> Iterator[list[int]]:
 
 
 _KEYED = {"version": (VERSION_KEYS, VERSION_ROWS), "recipe": (RECIPE_KEYS, RECIPE_ROWS)}
+
+
+def open_bundle(backend: Backend, bundle: Bundle, sources: Mapping[str, Source]) -> None:
+    """Give all members of a bundle among `sources` their version key tables, by one request.
+
+    Those that a damaged or missing bundle does not give, their own directories do.
+    """
+    regions, offset = {}, 0
+    for member in bundle.members:
+        source = sources.get(member)
+        lead = source.segment.lead if source else None
+        if not isinstance(source, Stored) or lead is None:
+            return  # without its length, those behind it cannot be found
+        region = Region(offset, lead.version_keys.length, lead.version_keys.digest)
+        offset = region.end
+        if not source.is_prepared("version"):
+            regions[region] = source
+    try:
+        tables = read_regions(backend, bundle_key(bundle.digest), list(regions), holds=lambda _: "key tables")
+        for source, data in zip(regions.values(), tables, strict=True):
+            source.accept_version_keys(bytes(data))
+    except IntegrityError as error:
+        _log.warning("%s is opened segment by segment: %s", backend.url, error)
 
 
 def hold(backend: Backend, segment: Segment) -> Held:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
+from itertools import chain, repeat
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -36,6 +37,9 @@ from store.errors import (
 )
 
 _ATTEMPTS = 4
+_FIRST_PAGE = 16
+"""Keys that the first request of a listing asks for: some callers need the first key only."""
+_PAGE = 1000
 _OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
     "read_timeout": 30,
@@ -97,15 +101,24 @@ class S3Backend:
             return None
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        start = {"StartAfter": self.prefix + after} if after else {}
-        with self._translated("list", prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=self.prefix + prefix, **start
-            )
-            for page in pages:
-                for item in page.get("Contents", ()):
-                    key = item["Key"].removeprefix(self.prefix)
-                    yield ObjectInfo(key=key, size=item["Size"], modified=item["LastModified"])
+        last = self.prefix + after if after else ""
+        for limit in chain([_FIRST_PAGE], repeat(_PAGE)):
+            with self._translated("list", prefix):
+                page = self._client.list_objects_v2(
+                    Bucket=self.bucket,
+                    Prefix=self.prefix + prefix,
+                    MaxKeys=limit,
+                    **({"StartAfter": last} if last else {}),
+                )
+                found = [
+                    ObjectInfo(item["Key"].removeprefix(self.prefix), item["Size"], item["LastModified"])
+                    for item in page.get("Contents", ())
+                ]
+                more = page["IsTruncated"] and found
+            yield from found
+            if not more:
+                return
+            last = self.prefix + found[-1].key
 
     def put(self, key: str, body: Body) -> None:
         with self._translated("write", key):

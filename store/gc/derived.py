@@ -44,7 +44,7 @@ def superseded(
     spare: dict[str, bool] = {}
     for done, item in enumerate(rest, start=1):
         digest = item.key.removeprefix(INDEX_PREFIX).rpartition(".")[0]
-        if item.key.startswith(HISTORY_PREFIX):
+        if item.key.startswith(HISTORY_PREFIX) or (item.key.endswith(".bundle") and is_digest(digest)):
             old.append(item)
         elif item.key.endswith(_SUFFIXES) and is_digest(digest):
             if digest not in spare:

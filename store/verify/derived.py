@@ -15,6 +15,8 @@ from store.errors import IntegrityError
 from store.format import (
     CHECKPOINT_PREFIX,
     HISTORY_PREFIX,
+    INDEX_PREFIX,
+    bundle_key,
     check_digest,
     directory_key,
     history_key,
@@ -65,7 +67,11 @@ def check_checkpoints(survey: Survey) -> Derived:
         else:
             found.copies.update(enumerate(decode_block(data, block), start=block.first))
 
+    def check_bundle(key: str, data: bytes) -> None:
+        check_digest(data, _digest(key), key, holds="key tables")
+
     survey.examine(survey.keys(HISTORY_PREFIX), check_block)
+    survey.examine(survey.keys(INDEX_PREFIX, ".bundle"), check_bundle)
     return found
 
 
@@ -85,6 +91,10 @@ def compare_checkpoints(survey: Survey, derived: Derived, history: History) -> N
             if copy is not None and commit is not None and sha256(copy) != commit.digest:
                 survey.suspect(key, f"{key} differs from {log_key(number)}")
                 break
+    for bundle in newest.bundles:
+        key = bundle_key(bundle.digest)
+        if not survey.exists(key):
+            survey.suspect(key, f"{key}, which {newest.key} names, is missing; lookups take longer")
     for segment in newest.segments:
         key = directory_key(segment.index)
         if segment.lead is not None and not survey.exists(key):

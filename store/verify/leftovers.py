@@ -20,6 +20,7 @@ from store.format import (
     SIGNATURE_PREFIX,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
+    bundle_key,
     directory_key,
     history_key,
     index_key,
@@ -51,6 +52,7 @@ def count_leftovers(
     """
     indexes = {index_key(digest) for digest in tables.needed()}
     indexes |= {directory_key(segment.index) for segment in derived.newest.segments}
+    indexes |= {bundle_key(bundle.digest) for bundle in derived.newest.bundles}
     indexes |= {
         directory_key(digest)
         for digest, numbers in history.indexes.items()
