@@ -42,6 +42,7 @@ class Frame:
     """One frame as read back: the record and facts of an element, and where its payload lies in the pack."""
 
     head: dict[str, Any]
+    head_digest: str
     payload_digest: str
     offset: int
     length: int
@@ -214,7 +215,7 @@ def frames(data: bytes | bytearray | memoryview, name: str) -> Iterator[Frame]:
             or hashlib.sha256(payload).digest() != payload_digest
         ):
             raise IntegrityError(f"pack {name} is damaged: the frame at byte {start} fails its checksum")
-        yield Frame(_json_object(head, name), payload_digest.hex(), offset, length)
+        yield Frame(_json_object(head, name), head_digest.hex(), payload_digest.hex(), offset, length)
     if position != len(view) - _TAIL.size - _TAIL.unpack_from(view, len(view) - _TAIL.size)[0]:
         raise IntegrityError(f"pack {name} is damaged: bytes between the last frame and the footer")
 

@@ -24,7 +24,7 @@ from store.verify import Progress, silent
 from store.verify.report import Finding
 
 _PARALLEL = 3
-_MOST_BYTES = 256 * 1024**2
+_MOST_BYTES = 96 * 1024**2
 """Payload bytes of the packs that are being read at one time; a larger pack is read alone."""
 
 

@@ -71,8 +71,10 @@ def copy_snapshot(
     message = f"Copy {len(rows):,} elements of snapshot {snapshot.id[:12]} from {source.url}"
     known = destination.catalog().known(row.version for row in rows)
     missing = [row for row in rows if row.version not in known]
+    new, refs = len(missing), [row.ref for row in rows]
     figures = _send(source, destination, rows, missing, message, progress) if missing else {}
-    pinned = destination.pin([row.ref for row in rows], message=message)
+    del rows, missing  # the pin needs memory for rows of its own
+    pinned = destination.pin(refs, message=message)
     kept = signatures if pinned.id == snapshot.id else []
     for signature in kept:
         put_signature(destination.backend, signature)
@@ -81,8 +83,8 @@ def copy_snapshot(
     return CopyReport(
         pinned.id,
         snapshot.id,
-        elements=len(rows),
-        new=len(missing),
+        elements=len(refs),
+        new=new,
         signatures=len(kept),
         tag=tag,
         **figures,

@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 MAX_PACK_BYTES = MAX_PAYLOAD_BYTES + 4 * TARGET_BYTES
 """No store writes a larger pack: one payload, or frames up to the size at which a pack is closed."""
 
-_PARALLEL = 6
-_MOST_BYTES = 256 * 1024**2
+_PARALLEL = 4
+_MOST_BYTES = 128 * 1024**2
 """Of parcels in work at one time; a larger one is worked on alone."""
 
 _MAX_ROWS = 8192
@@ -144,8 +144,14 @@ def checked_pack(data: bytes, digest: str, rows: Sequence[Row]) -> SealedPack:
     check_digest(data, digest, key, holds=f"{len(rows)} elements")
     placed = {row.offset: row for row in rows}
     for frame in frames(data, digest):
-        found, row = row_of(frame, digest), placed.pop(frame.offset, None)
-        if row and (found.version, head_of(found)) != (row.version, head_of(row)):
+        row = placed.pop(frame.offset, None)
+        if row is None:
+            row_of(frame, digest)  # not wanted, but nobody should have to meet it later
+        elif not row.is_authentic() or (frame.length, frame.payload_digest, frame.head_digest) != (
+            row.length,
+            row.digest,
+            sha256(head_of(row)),
+        ):
             raise IntegrityError(
                 f"{key} holds another element than the {row.name}@{row.version[:12]} that was published; "
                 f"{RESTORE}"

@@ -42,8 +42,9 @@ class Request:
 
 def policies_of(bucket: str, prefix: str) -> dict[str, dict[str, Any]]:
     """Return the policies of the documentation by name, for another bucket and prefix."""
-    text = OPERATIONS.read_text(encoding="utf-8").partition("\n## Roles\n")[2]
-    blocks = re.findall(r"^(\w+)[^\n]*(?:\n[^\n]+)*:\n\n```json\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^(\w+)[^\n]*(?:\n[^\n]+)*:\n\n```json\n(.*?)```", _section(), re.DOTALL | re.MULTILINE
+    )
     return {
         name: json.loads(block.replace("my-bucket/cellar", f"{bucket}/{prefix}").replace("my-bucket", bucket))
         for name, block in blocks
@@ -52,9 +53,13 @@ def policies_of(bucket: str, prefix: str) -> dict[str, dict[str, Any]]:
 
 def roles() -> dict[str, list[str]]:
     """Return the names of each role's policies, as the documentation's table has them."""
-    text = OPERATIONS.read_text(encoding="utf-8").partition("\n## Roles\n")[2]
-    rows = re.findall(r"^\| (\w+) \| .* \| ([\w, ]+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (\w+) \| .* \| ([\w, ]+) \|$", _section(), re.MULTILINE)
     return {role: names.split(", ") for role, names in rows if role != "role"}
+
+
+def _section() -> str:
+    text = OPERATIONS.read_text(encoding="utf-8")
+    return text.partition("\n## Roles\n")[2].partition("\n## ")[0]
 
 
 def as_served(policy: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,19 @@ def failed(result: tuple[int, str, str]) -> tuple[int, str]:
     assert err.startswith("cellar: ")
     assert err.count("\n") == 1
     return code, err
+
+
+def test_the_commands_of_the_documentation_run(cellar: Cellar, snapshot: str, workplace: Path) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    sections = text.partition("\n## Moving snapshots\n")[2].partition("\n## Roles\n")[0]
+    shown = [line[2:].partition("  #")[0] for line in sections.splitlines() if line.startswith("$ cellar ")]
+    assert len(shown) == 7
+    for command in shown:
+        arguments = shlex.split(command.replace("s3://other-bucket/cellar", str(workplace / "other")))[1:]
+        code, _, err = cellar(*arguments)
+        assert code == 0, (command, err)
+    assert Store.open(str(workplace / "other")).tags() == {"v1": snapshot}
+    assert Store.open("build/store").tags() == {"v1": snapshot, "release-1": snapshot}
 
 
 def test_a_snapshot_is_copied_once(cellar: Cellar, snapshot: str) -> None:
