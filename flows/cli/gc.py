@@ -48,7 +48,7 @@ _HEAD = ("", "packs", "snapshots", "files", "bytes")
 _SAID = {
     "kept": ("kept", "kept"),
     "finished": ("interrupted removal to finish", "finished an interrupted removal"),
-    "leftovers": ("left by builds that are over", "removed, left by builds that are over"),
+    "leftovers": ("leftovers to remove", "leftovers removed"),
     "rescued": ("condemned, but reached again", "condemned, but reached again"),
     "collected": ("to remove", "removed"),
     "waiting": ("condemned, still waiting", "condemned, still waiting"),

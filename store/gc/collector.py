@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -171,7 +171,7 @@ class _Collection:
         return self._draft(CONDEMN, "Condemn", unreached)
 
     def _draft(self, action: str, verb: str, removal: Removal) -> Draft:
-        message = f"{verb} {len(removal.packs):,} packs and {len(removal.snapshots):,} snapshots"
+        message = f"{verb} {_count(removal.packs, 'pack')} and {_count(removal.snapshots, 'snapshot')}"
         digest = write_removal(self._backend, removal)
         return Draft(action=action, message=message, run=self._run, removal=digest)
 
@@ -223,6 +223,10 @@ class _Collection:
             leftovers=done.leftovers,
             dangling=tuple(sorted(dangling(view).values())),
         )
+
+
+def _count(things: Collection[str], noun: str) -> str:
+    return f"{len(things):,} {noun}{'' if len(things) == 1 else 's'}"
 
 
 def _amount(view: View, removal: Removal) -> Amount:

@@ -70,11 +70,13 @@ def remove_builds(backend: Backend, turn: Turn, builds: Iterable[BuildFiles]) ->
     amount = NOTHING
     for build in builds:
         lease = lease_key(build.name)
-        for item in sorted(build.objects, key=lambda item: (item.key == lease, item.key)):
+        parts = [item for item in build.objects if item.key != lease]
+        for items in (parts, [item for item in build.objects if item.key == lease]):
             if lease_counts(backend, build.name, backend.now()):
                 break
-            turn.delete(item.key)
-            amount += Amount(files=1, bytes=item.size)
+            for item in items:
+                turn.delete(item.key)
+                amount += Amount(files=1, bytes=item.size)
     return amount
 
 

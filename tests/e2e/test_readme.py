@@ -86,7 +86,7 @@ def test_the_demo_prints_the_lines_that_are_shown(copy: Workplace) -> None:
     ended = copy.cellar("demo")
     assert ended.code == 0, ended.err
     [shown] = [block for _, block in BLOCKS if "wrote build/demo/report.html" in block]
-    figure = re.compile(r"\d[\d,.]*|\b[0-9a-f]{64}\b")
+    figure = re.compile(r"\b[0-9a-f]{64}\b|\d[\d,.]*")
     printed = {" ".join(figure.sub("0", line).split()) for line in (ended.err + ended.out).splitlines()}
     missing = {" ".join(figure.sub("0", line).split()) for line in shown.splitlines()} - printed
     # A figure below zero is the only thing that may differ between two corpora.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from benchmarks.synthetic import synthetic_store
 from store import Element, Ref, Snapshot, Store
 from store.backend import Backend
 from store.errors import ElementNotFound, InputError, IntegrityError, SnapshotNotFound
@@ -157,19 +159,19 @@ NAMES = (name_by_tag, name_by_head, name_by_hold)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_keeps_a_snapshot_and_all_its_packs(
-    anywhere: Aging, name: Callable[[Aging, Snapshot], None]
+    aging: Aging, name: Callable[[Aging, Snapshot], None]
 ) -> None:
-    refs = [*anywhere.publish(codec()), *anywhere.publish(needing(1)), *anywhere.publish(needing(2))]
-    snapshot = anywhere.pin(refs)
-    name(anywhere, snapshot)
-    anywhere.publish(memory(3))
-    anywhere.forward(days=31)
+    refs = [*aging.publish(codec()), *aging.publish(needing(1)), *aging.publish(needing(2))]
+    snapshot = aging.pin(refs)
+    name(aging, snapshot)
+    aging.publish(memory(3))
+    aging.forward(days=31)
 
-    done = anywhere.through()
+    done = aging.through()
 
     assert done.collected.packs == 1
     assert done.kept.packs == 3
-    check_whole(anywhere.store, snapshot)
+    check_whole(aging.store, snapshot)
 
 
 def test_a_hold_keeps_nothing_once_it_expired(aging: Aging) -> None:
@@ -416,3 +418,17 @@ def test_an_entry_that_was_restored_from_a_copy_counts_as_young(aging: Aging) ->
     aging.backend.put(log_key(1), aging.backend.read(log_key(1)))
 
     assert aging.collect().condemned == Amount()
+
+
+def test_marking_holds_no_object_per_element(tmp_path: Path) -> None:
+    store = synthetic_store(str(tmp_path), 6_000, per_commit=3_000)
+    tracemalloc.start()
+
+    assert collect(store).kept.packs == 1
+
+    _, peak = tracemalloc.get_traced_memory()
+    rows = store.catalog().rows()
+    _, peak_of_objects = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(rows) == 6_001
+    assert peak < peak_of_objects / 4

@@ -35,7 +35,7 @@ OLD = [memory(number, requires=(codec().version,)) for number in (1, 2)]
 NEW = memory(3, requires=(codec().version,))
 PARKED = memory(4)
 LONG = 300 * 24 * 3600
-STRIDE = max(1, 2900 // settings().max_examples)
+STRIDE = max(1, 4100 // settings().max_examples)
 
 
 @dataclass
