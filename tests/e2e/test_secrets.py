@@ -77,6 +77,8 @@ def work(terminal: Terminal, url: str, other: str) -> None:
     terminal("--store", "local", "log", "--json")
     terminal("--store", other, "snapshot", "verify", "v1", "--key", "key.pub", code=4)
     terminal("--store", other, "gc")
+    terminal.patch.setattr("store.doctor.conditions.ROUNDS", 1)
+    terminal("--store", other, "doctor")
     terminal("--store", url, "verify", "--full")
 
 

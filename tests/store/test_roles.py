@@ -19,6 +19,7 @@ from store import Store
 from store.backend import open_backend
 from store.checkpoint import BLOCK
 from store.doctor import diagnose
+from store.doctor.permissions import roles_of
 from store.errors import AccessDenied
 from store.format import FORMAT_KEY, index_key, lease_key, log_key, pack_key, snapshot_key
 from store.gc import collect
@@ -51,6 +52,10 @@ class Place:
         )
         for name, value in environment.items():
             self.patch.setenv(name, value)
+
+    def fits(self, *expected: str) -> None:
+        """Check that `cellar doctor` recognises the roles of the current user."""
+        assert roles_of(open_backend(self.url)) == expected
 
     def cellar(self, *arguments: object) -> None:
         """Run a command, which must succeed."""
@@ -119,6 +124,7 @@ def filled(place: Place) -> Place:
 
 def test_a_reader_reads_everything_and_writes_nothing(filled: Place) -> None:
     filled.become("reader")
+    filled.fits("reader")
 
     with recorded(filled.patch) as requests:
         filled.cellar("snapshot", "verify", "head:main", "--key", "key.pub")
@@ -143,6 +149,7 @@ def test_a_worker_builds_and_a_committer_commits(place: Place) -> None:
     store.publish([memory(900)], message="another")
     elements = [codec(), *(memory(n, requires=(codec().version,)) for n in range(4))]
     place.become("worker")
+    place.fits("reader", "worker")
     with recorded(place.patch) as requests:
         for renewed in range(2):
             opened = Store.open(place.url)
@@ -161,6 +168,7 @@ def test_a_worker_builds_and_a_committer_commits(place: Place) -> None:
     assert len(store.catalog()) == 1
 
     place.become("committer")
+    place.fits("reader", "worker", "committer")
     with recorded(place.patch) as requests:
         store = Store.open(place.url)
         build = store.build("b", owner="committer")
@@ -193,6 +201,7 @@ def test_the_collector_alone_removes(filled: Place) -> None:
     for number in range(2 * BLOCK):  # so that one checkpoint, and what it merged, replaces another
         store.publish([memory(300 + number, size=8)], message=str(number))
     filled.become("collector")
+    filled.fits("collector")
 
     with recorded(filled.patch) as requests:
         filled.cellar("gc", "--apply")
@@ -217,11 +226,14 @@ def test_a_founder_makes_a_store(place: Place) -> None:
     place.patch.setattr("store.doctor.conditions.ROUNDS", 1)
     with recorded(place.patch) as requests:
         place.cellar("init")
-        assert diagnose(open_backend(place.url)).role == "reader"  # a founder is no role of a store's life
+        assert diagnose(open_backend(place.url)).roles == ()  # founding is no part of a store's life
     documents = policies_of(place.server.bucket, place.url.rpartition("/")[2])
     probes = [request for request in requests if "/doctor-" in request.resource]  # which role is this?
     place.check("founder", [r for r in requests if r not in probes], unused=of_reader(*LOOK))
-    assert {request.resource.rpartition("/")[0] for request in probes} == {place.arn("packs")}
+    assert {request.resource.rpartition("/")[0] for request in probes} == {
+        place.arn("packs"),
+        place.arn("gc"),
+    }
     assert not any(allows([documents["found"]], request) for request in probes)
 
 
