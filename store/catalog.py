@@ -107,10 +107,13 @@ class Catalog:
 
     def latest(self, full_name: str) -> Row | None:
         """Return the newest version of `kind/name`, or None."""
-        table = self._look_up("name", [full_name])
-        keys = [("commit", "descending"), ("version", "descending")]
-        rows = _rows_in(table.take(pc.sort_indices(table, sort_keys=keys).slice(0, 1)))
-        return rows[0] if rows else None
+        rows = self.versions(full_name)
+        return rows[-1] if rows else None
+
+    def versions(self, full_name: str) -> list[Row]:
+        """Return every visible version of `kind/name`, oldest first."""
+        rows = _rows_in(self._look_up("name", [full_name]))
+        return sorted(rows, key=lambda row: (row.commit, row.version))
 
     def get(self, version: str) -> Row | None:
         """Return the row of an exact version, or None."""

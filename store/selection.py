@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from store.catalog import Catalog
-from store.element import Ref
+from store.element import KINDS, Ref
 from store.errors import ElementNotFound, InputError, MissingRequirement
 from store.format import is_digest
 from store.rows import Row
@@ -42,7 +42,6 @@ def choose(catalog: Catalog, texts: Iterable[str]) -> list[Row]:
 
     Raises `ElementNotFound` for a text that means none.
     """
-    newest: dict[str, Row] = {}
     chosen: list[Row] = []
     for text in texts:
         if is_digest(text.rpartition("@")[2]):
@@ -51,14 +50,25 @@ def choose(catalog: Catalog, texts: Iterable[str]) -> list[Row]:
         elif (row := catalog.latest(text)) is not None:
             found = [row]
         else:
-            newest = newest or {row.name: row for row in catalog.rows()}
-            found = [row for name, row in newest.items() if fnmatchcase(name, text)]
+            found = _matching(catalog, text)
         if not found:
             raise ElementNotFound(
                 f"no element of the store is called {text}; `cellar log` says what was published"
             )
         chosen += found
     return chosen
+
+
+def _matching(catalog: Catalog, pattern: str) -> list[Row]:
+    """Return the newest row of every name that a glob matches, by name."""
+    kind = pattern.partition("/")[0]
+    newest: dict[str, tuple[int, str]] = {}
+    for table in catalog.scan(("name", "version", "commit"), kind if kind in KINDS else None):
+        for name, version, commit in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            if fnmatchcase(name, pattern):
+                newest[name] = max((commit, version), newest.get(name, (0, "")))
+    rows = catalog.get_all(version for _, version in newest.values())
+    return sorted(rows.values(), key=lambda row: row.name)
 
 
 def closure(rows: Iterable[Row], lookup: Lookup) -> list[Row]:

@@ -117,8 +117,7 @@ def _element(store: "Store", snapshot: "Snapshot", name: str) -> dict[str, Any]:
         "requires": [{"name": other.name, "version": other.version} for other in required],
         "versions": [
             _version(other, commits.get(other.commit), held=other.version == row.version)
-            for other in catalog.rows(row.kind)
-            if other.name == name
+            for other in catalog.versions(name)
         ],
     }
 

@@ -154,7 +154,7 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
     with build.writer(unit="shards") as writer:
         for element in _shard_elements(params, spill, report):
             shards.append(element.ref)
-            if visible.get(element.version) is None:
+            if not visible.known([element.version]):
                 writer.add(element)
         body = {"shards": [str(ref) for ref in shards], "report": asdict(report)}
         writer.add(

@@ -110,11 +110,12 @@ class _Worker:
         return fingerprint(RECIPE, params={"name": document.name, **self._identity}, inputs=inputs)
 
     def _published(self, documents: Sequence[Document]) -> dict[str, Outcome]:
-        rows = ((document.name, self._catalog.find(self.recipe(document))) for document in documents)
+        recipes = {document.name: self.recipe(document) for document in documents}
+        rows = self._catalog.find_many(recipes.values())
         return {
-            name: Outcome(name, row.ref, Figures.from_dict(row.facts))
-            for name, row in rows
-            if row is not None
+            name: Outcome(name, rows[recipe].ref, Figures.from_dict(rows[recipe].facts))
+            for name, recipe in recipes.items()
+            if recipe in rows
         }
 
     def _work(self, documents: Sequence[Document], advance: Advance) -> list[tuple[Outcome, Element | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def test_a_replaced_set_is_complete_or_refused(graph: list[set[int]], take: int)
     rows = rows_of(graph)
     old = rows[take % len(rows)]
     by_version = {row.version: row for row in rows}
-    new = Row(**{name: getattr(old, name) for name in Row.__slots__} | {"version": sha256(b"new")})
+    new = dataclasses.replace(old, version=sha256(b"new"))
     chosen = closure([new], lambda versions: {v: by_version[v] for v in versions})
 
     try:
