@@ -254,9 +254,10 @@ class Catalog:
 def _segments(checkpoint: Checkpoint, recent: Sequence[Commit]) -> list[Segment]:
     """Return all index files that hold rows: those of the checkpoint and of the commits after it.
 
-    How many rows an index of a repair has is not said in the log: it is opened as one of unknown size.
+    How many rows an index of a repair has is not said in the log: it is opened as one of unknown size. A file
+    that a repair stands in for may be made and named again by a later commit, and counts then.
     """
-    replaced = {digest for commit in recent for digest in commit.replaces}
+    replaced = {digest: commit.sequence for commit in recent for digest in commit.replaces}
     segments = [
         *checkpoint.segments,
         *(
@@ -265,7 +266,7 @@ def _segments(checkpoint: Checkpoint, recent: Sequence[Commit]) -> list[Segment]
             for digest in commit.indexes
         ),
     ]
-    return [segment for segment in segments if segment.index not in replaced]
+    return [segment for segment in segments if segment.commit > replaced.get(segment.index, 0)]
 
 
 def _rows_in(table: pa.Table) -> list[Row]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from store.backend import Backend
@@ -66,14 +67,11 @@ class IndexBuilder:
         if len(self._rest):
             self._write(self._rest)
         listed = pa.concat_tables([SCHEMA.empty_table().select(LISTED), *self._listed])
-        newest = newest_commits(listed)
-        packs = {pack: sizes[pack] for pack in sorted(newest)}
+        packs = {pack: sizes[pack] for pack in sorted(pc.unique(listed["pack"]).to_pylist())}
         self._writer.add_key_value_metadata({METADATA_KEY: canonical_json({"packs": packs})})
         self._writer.close()
         data = self._sink.getvalue()
-        directory = b""
-        if self.rows > SMALL_ROWS:
-            directory = encode_directory(data, listed, {pack: (packs[pack], newest[pack]) for pack in packs})
+        directory = directory_of(data, listed, packs) if self.rows > SMALL_ROWS else b""
         return IndexFile(sha256(data), self.rows, data, directory)
 
     def _write(self, table: pa.Table) -> None:
@@ -86,6 +84,12 @@ def encode_index(table: pa.Table, sizes: Mapping[str, int]) -> IndexFile:
     builder = IndexBuilder()
     builder.add(table)
     return builder.finish(sizes)
+
+
+def directory_of(data: bytes, listed: pa.Table, sizes: Mapping[str, int]) -> bytes:
+    """Return the directory of the index file `data`, of whose rows `listed` has the columns `LISTED`."""
+    newest = newest_commits(listed)
+    return encode_directory(data, listed, {pack: (sizes[pack], newest[pack]) for pack in sorted(newest)})
 
 
 def write_index(backend: Backend, index: IndexFile) -> None:

@@ -127,10 +127,15 @@ class Removals:
 
 def write_removal(backend: Backend, removal: Removal) -> str:
     """Write what is to be removed and return its digest, for the log entry that will name it."""
-    data = canonical_json(_lists(removal))
+    data = encode_removal(removal)
     digest = sha256(data)
     backend.put(removal_key(digest), data)
     return digest
+
+
+def encode_removal(removal: Removal) -> bytes:
+    """Return the content of `gc/<digest>.json`."""
+    return canonical_json(_lists(removal))
 
 
 def read_removal(backend: Backend, digest: str) -> Removal:
@@ -148,7 +153,7 @@ def decode_removal(data: bytes, digest: str) -> Removal:
     check_digest(data, digest, key, holds="list of a removal")
     try:
         removal = _removal_of(json.loads(data))
-        if canonical_json(_lists(removal)) != data:
+        if encode_removal(removal) != data:
             raise ValueError("not as it is written")
     except (ValueError, RecursionError) as error:
         raise IntegrityError(f"{key} is not the list of a removal; {RESTORE}") from error

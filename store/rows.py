@@ -109,7 +109,9 @@ def encode_rows(rows: Iterable[Row], metadata: Mapping[str, Any], *, group_size:
 
 def encode_described(table: pa.Table, metadata: Mapping[str, Any], *, group_size: int = 4096) -> bytes:
     """Write a table of rows with `metadata` beside them; equal rows give equal bytes however they came."""
-    described = table.combine_chunks().replace_schema_metadata({METADATA_KEY: canonical_json(metadata)})
+    schema = SCHEMA.with_metadata({METADATA_KEY: canonical_json(metadata)})
+    # By its own schema a table that was read from a file would tell so in the bytes.
+    described = pa.Table.from_arrays(table.combine_chunks().columns, schema=schema)
     return encode_table(described, group_size=group_size)
 
 

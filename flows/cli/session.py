@@ -43,11 +43,16 @@ class Session:
         from store import Store
         from store.errors import NotAStore
 
-        run = {"command": by, "host": platform.node(), "user": _user()} if by else {}
         try:
-            return Store.open(self.settings.store, run=run, cache=self.settings.store_cache())
+            return Store.open(
+                self.settings.store, run=self.record(by) if by else {}, cache=self.settings.store_cache()
+            )
         except NotAStore as error:
             raise NotAStore(f"{error}, or give another with --store") from error
+
+    def record(self, command: str) -> dict[str, str]:
+        """What a commit by that command records of where and by whom it was given."""
+        return {"command": command, "host": platform.node(), "user": _user()}
 
     def open_or_create_store(self) -> "Store":
         """The store, made where there is none: for commands that fill it."""

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,8 @@ def verify(
     seed: int = 0,
     max_seconds: Annotated[float, Parameter(validator=Number(gt=0))] | None = None,
     resume: Annotated[bool, Flag] = False,
+    repair: Annotated[bool, Flag] = False,
+    source: Annotated[str | None, Parameter(name="--from")] = None,
     session: Injected,
 ) -> None:
     """Check that everything the log names is there and intact; exit code 5 where it is not.
@@ -47,20 +50,50 @@ def verify(
         Stop reading packs after this time.
     resume
         Go on where the last pass over this store stopped; with --full or --sample, start one if none did.
+    repair
+        Write again what can be found or made again, each byte proven by a digest; delete nothing.
+    source
+        Another store or an export from which packs and other files may be copied, by digest.
     """
+    from flows.errors import UsageError
     from store.backend import open_backend
+
+    if repair and (sample or max_seconds or resume):
+        raise UsageError(
+            "a repair looks at everything at once; leave out --sample, --max-seconds and --resume"
+        )
+    if source is not None and not repair:
+        raise UsageError("--from says where a repair may copy from; add --repair")
+    backend = open_backend(session.settings.store)
+    if repair:
+        _repair(session, backend, source, full=full)
+    else:
+        _check(session, backend, _Pass(full, sample or 0.0, seed, max_seconds, resume))
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What is asked of a pass over the bytes of packs."""
+
+    full: bool
+    sample: float
+    seed: int
+    max_seconds: float | None
+    resume: bool
+
+
+def _check(session: Session, backend: "Backend", wanted: _Pass) -> None:
     from store.errors import IntegrityError
     from store.verify import verify as check
 
-    backend = open_backend(session.settings.store)
     with _kept_cursor(session, backend) as kept, session.progress("verify", "objects") as progress:
         report = check(
             backend,
-            full=full,
-            sample=sample or 0.0,
-            seed=seed,
-            resume=kept.load() if resume else None,
-            max_seconds=max_seconds,
+            full=wanted.full,
+            sample=wanted.sample,
+            seed=wanted.seed,
+            resume=kept.load() if wanted.resume else None,
+            max_seconds=wanted.max_seconds,
             keep=kept.keep,
             progress=progress,
         )
@@ -70,6 +103,29 @@ def verify(
         raise IntegrityError(
             f"{len(report.findings)} findings in {backend.url}; try "
             "`cellar verify --repair`, with `--from` another store or export that has them"
+        )
+
+
+def _repair(session: Session, backend: "Backend", source: str | None, *, full: bool) -> None:
+    from store import Store
+    from store.errors import IntegrityError
+    from store.repair import repair
+
+    copies = Store.open(source).backend if source is not None else None
+    with session.progress("repair", "objects") as progress:
+        report = repair(
+            backend, source=copies, full=full, run=session.record("verify --repair"), progress=progress
+        )
+    lines = [f"repaired {done.key}: {done.how}" for done in report.repaired] or ["nothing was repaired"]
+    lines += ["nothing is left to repair"] if report.ok else list(report.notes)
+    session.emit(
+        report.to_dict(),
+        [*lines, _figures(backend.url, report.after), *_damage(report.after.findings)],
+    )
+    if not report.ok:
+        raise IntegrityError(
+            f"{len(report.after.findings) + len(report.notes)} findings in {backend.url} could not be "
+            "repaired; restore these objects from a copy of the store, or run the builds that wrote them"
         )
 
 
@@ -137,16 +193,15 @@ def _kept_cursor(session: Session, backend: "Backend") -> Iterator[_KeptCursor]:
         raise
 
 
+def _figures(url: str, report: "VerifyReport") -> str:
+    names = ("objects", "commits", "elements", "snapshots")
+    return f"{url}: {_counted({name: getattr(report, name) for name in names})}"
+
+
 def _summary(url: str, report: "VerifyReport") -> list[str]:
     from flows.formatting import size
 
-    figures = {
-        "objects": report.objects,
-        "commits": report.commits,
-        "elements": report.elements,
-        "snapshots": report.snapshots,
-    }
-    lines = [f"{url}: {_counted(figures)}"]
+    lines = [_figures(url, report)]
     if not report.sample:
         lines.append(
             "checked structure and sizes; --full reads every byte, --sample 0.1 a tenth of the packs"

@@ -80,6 +80,7 @@ def _named(backend: Backend, log: Log) -> tuple[set[str], set[str]]:
         for entry in entries:
             record = json.loads(entry)
             named.update(record["indexes"])
+            replaced.difference_update(record["indexes"])  # made and named again
             replaced.update(record.get("replaces", ()))
     return named, replaced
 

@@ -26,6 +26,7 @@ from store.format import (
     unseal,
 )
 from store.removals import Removal, Removals, decode_removal
+from store.verify.checkpoints import Derived
 from store.verify.survey import Survey, Suspect
 
 
@@ -34,15 +35,17 @@ class History:
     """What the entries of the log say together.
 
     `store` is the id of the store; `commits` are the entries that are known, by number, `lost` the numbers of
-    those that are not. `indexes` maps index files to the commits that named them, `replaced` are those that a
-    repair stands in for; `pinned` maps snapshots that were not collected to their last pin.
+    those that are not; `proofs` are the digests that entries must have, by number, as what follows them says
+    (0 is `format.json`). `indexes` maps index files to the commits that named them, `replaced` those that a
+    repair stands in for to its number; `pinned` maps snapshots that were not collected to their last pin.
     """
 
     store: str = ""
     commits: dict[int, Commit] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
+    proofs: dict[int, str] = field(default_factory=dict)
     indexes: dict[str, list[int]] = field(default_factory=dict)
-    replaced: set[str] = field(default_factory=set)
+    replaced: dict[str, int] = field(default_factory=dict)
     pinned: dict[str, int] = field(default_factory=dict)
     removals: Removals = field(default_factory=Removals)
 
@@ -52,8 +55,8 @@ class History:
         return max(self.commits, default=0)
 
 
-def check_chain(survey: Survey, copies: Mapping[int, bytes]) -> History:
-    """Check `format.json`, all entries and all lists of removals; `copies` are entries by number.
+def check_chain(survey: Survey, derived: Derived) -> History:
+    """Check `format.json`, all entries and all lists of removals; copies of entries fill gaps.
 
     Raises `NotAStore` if there is neither, `UnsupportedFormat` if a newer version wrote them.
     """
@@ -68,7 +71,10 @@ def check_chain(survey: Survey, copies: Mapping[int, bytes]) -> History:
         lambda key, data: _check_entry(entries, key, data),
         lambda key: Suspect(key, "", commits=[_number(key)]),
     )
-    _Chain(survey, history, entries, copies, origin).follow()
+    if derived.newest.sequence:
+        history.proofs[derived.newest.sequence] = derived.newest.tip
+    _prove(history.proofs, entries, derived.copies)
+    _Chain(survey, history, entries, derived.copies, origin).follow()
     lists = _check_removals(survey)
     for number in sorted(history.commits):
         _take_in(history, history.commits[number], lists)
@@ -123,6 +129,16 @@ def _number(key: str) -> int:
     return int(key.removeprefix(LOG_PREFIX).removesuffix(".json"))
 
 
+def _prove(proofs: dict[int, str], entries: Mapping[int, bytes], copies: Mapping[int, bytes]) -> None:
+    """Work out which digests entries must have, from the newest to the oldest: each names the one before."""
+    for number in sorted({*entries, *copies}, reverse=True):
+        data = entries.get(number)
+        if data is None and sha256(copies[number]) == proofs.get(number):
+            data = copies[number]
+        if data is not None:
+            proofs[number - 1] = previous_of(data)
+
+
 class _Chain:
     """Follows the entries from the first to the last, over gaps where copies or later entries bridge them."""
 
@@ -142,7 +158,7 @@ class _Chain:
 
     def follow(self) -> None:
         previous, expected = self._origin, 1
-        for number in sorted({*self._entries, *self._copies}):
+        for number in sorted({*self._entries, *self._copies} | self._history.proofs.keys() - {0}):
             if number > expected:
                 self._gap(expected, number)
                 previous = ""
@@ -153,7 +169,7 @@ class _Chain:
         key, data = log_key(number), self._entries.get(number)
         if data is None and key not in self._survey.sizes:
             self._missing(key, f"{key} is missing", number)
-        elif data is not None and previous and _previous(data) != previous:
+        elif data is not None and previous and previous_of(data) != previous:
             self._survey.suspect(
                 key, f"{key} does not follow the entry before it; {RESTORE}", commits=[number]
             )
@@ -168,12 +184,12 @@ class _Chain:
 
     def _proven_copy(self, number: int, previous: str) -> bytes | None:
         """Return the copy of an entry if the entry after it names its digest, or it follows what is known."""
-        copy, following = self._copies.get(number), self._entries.get(number + 1)
+        copy, proof = self._copies.get(number), self._history.proofs.get(number)
         if copy is None:
             return None
-        if following is not None:
-            return copy if _previous(following) == sha256(copy) else None
-        return copy if previous and _previous(copy) == previous else None
+        if proof is not None:
+            return copy if proof == sha256(copy) else None
+        return copy if previous and previous_of(copy) == previous else None
 
     def _gap(self, first: int, end: int) -> None:
         if end - first == 1:
@@ -191,7 +207,8 @@ _MOST_LOST = 100_000
 """A forged number of an entry must not make the list of lost ones endless."""
 
 
-def _previous(entry: bytes) -> str:
+def previous_of(entry: bytes) -> str:
+    """Return the digest that an intact entry names as that of the entry before it."""
     return str(json.loads(entry)["previous"])
 
 
@@ -215,7 +232,7 @@ def _take_in(history: History, commit: Commit, lists: Mapping[str, Removal]) -> 
     for digest in commit.indexes:
         history.indexes.setdefault(digest, []).append(commit.sequence)
     if commit.action == REPAIR:
-        history.replaced.update(commit.replaces)
+        history.replaced.update(dict.fromkeys(commit.replaces, commit.sequence))
     if commit.snapshot:
         history.pinned[commit.snapshot] = commit.sequence
     removal = lists.get(commit.removal)

@@ -29,7 +29,7 @@ from store.format import (
     snapshot_rows_key,
 )
 from store.verify.chain import History, is_list
-from store.verify.derived import Derived
+from store.verify.checkpoints import Derived
 from store.verify.pinned import Snapshots
 from store.verify.survey import Survey
 from store.verify.tables import Tables

@@ -18,6 +18,7 @@ from store.format import (
     SNAPSHOT_PREFIX,
     check_digest,
     is_digest,
+    sha256,
     snapshot_key,
     snapshot_rows_key,
 )
@@ -110,6 +111,14 @@ def check_snapshots(survey: Survey, history: History, tables: Tables, rows: RowC
             what = f"{key}, the snapshot that commit {number} pinned, is missing; {RESTORE}"
             survey.suspect(key, what, (), [identity])
     return found
+
+
+def describe_rows(data: bytes, key: str) -> RowsFile:
+    """Return what the rows file `data` is; raises `IntegrityError` if it is none."""
+    reading = _Reading(data, key)
+    for _ in reading:
+        pass
+    return reading.result(sha256(data))
 
 
 class _Reading:

@@ -81,7 +81,8 @@ class Tables:
     def check(self) -> None:
         """Check all index files with their directories, and see that all that are needed are there."""
         survey = self._survey
-        keys = [key for key in survey.keys(INDEX_PREFIX, ".parquet") if is_digest(_digest(key))]
+        named = ((key, _digest(key)) for key in survey.keys(INDEX_PREFIX, ".parquet"))
+        keys = [key for key, digest in named if is_digest(digest) and not self._is_replaced(digest)]
         survey.examine(keys, self._check_index, lambda key: self._suspect(_digest(key)))
         lone = [key for key in survey.keys(INDEX_PREFIX, ".keys") if key not in self._directories]
         check_lone_directories(survey, lone)
@@ -93,8 +94,9 @@ class Tables:
 
     def needed(self) -> list[str]:
         """Return the digests of the index files that the log and the newest checkpoint rely on."""
-        named = {*self._history.indexes, *self._segments}
-        return sorted(named - self._history.replaced)
+        return sorted(
+            digest for digest in {*self._history.indexes, *self._segments} if self.numbers_of(digest)
+        )
 
     def lacking(self) -> list[str]:
         """Return those of `needed` that are missing or damaged."""
@@ -110,11 +112,15 @@ class Tables:
         return len(self._by_log | self._since | self._by_checkpoint)
 
     def numbers_of(self, digest: str) -> list[int]:
-        """Return the commits that rows of an index file without a number of their own belong to."""
-        found = list(self._history.indexes.get(digest, ()))
-        if digest in self._segments and not found:
-            found = [self._segments[digest].commit]
-        return found
+        """Return the commits that rows of an index file without a number of their own belong to.
+
+        None if nothing but commits before a repair that stands in for the file named it.
+        """
+        numbers = list(self._history.indexes.get(digest, ()))
+        if digest in self._segments and not numbers:
+            numbers = [self._segments[digest].commit]
+        replaced = self._history.replaced.get(digest, 0)
+        return [number for number in numbers if number > replaced]
 
     def living(self, digest: str, data: bytes) -> Iterator[pa.Table]:
         """Yield the rows of an intact index file that were not collected, with their commits' numbers."""
@@ -122,6 +128,10 @@ class Tables:
         for batch in batches:
             for number in self.numbers_of(digest):
                 yield living(_numbered(batch, number), self._history.removals)
+
+    def _is_replaced(self, digest: str) -> bool:
+        """Whether a repair stands in for an index file, so that it may be damaged and nobody reads it."""
+        return digest in self._history.replaced and not self.numbers_of(digest)
 
     def _check_index(self, key: str, data: bytes) -> None:
         digest = _digest(key)
@@ -135,9 +145,8 @@ class Tables:
         self._check_sizes(key, table, metadata["packs"])
         self._check_directory(digest, data, table, metadata["packs"])
         self.intact.add(digest)
-        if digest not in self._history.replaced:
-            for number in self.numbers_of(digest):
-                self._admit(digest, number, table, metadata["packs"])
+        for number in self.numbers_of(digest):
+            self._admit(digest, number, table, metadata["packs"])
 
     def _check_sizes(self, key: str, table: pa.Table, sizes: dict[str, int]) -> None:
         if not set(table["pack"].unique().to_pylist()) <= sizes.keys():
@@ -192,8 +201,7 @@ class Tables:
 
     def _compare(self) -> None:
         """See that the newest checkpoint hides nothing that the log makes visible."""
-        whole = set(self._history.indexes) - self._history.replaced <= self.intact and not self._history.lost
-        if self._newest.key and whole and set(self._segments) <= self.intact:
+        if self._newest.key and not self.lacking() and not self._history.lost:
             hidden = len(self._by_log - self._by_checkpoint)
             if hidden:
                 self._survey.suspect(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -125,3 +126,43 @@ def test_a_store_that_cannot_even_be_opened_is_verified(cellar: Cellar, store: S
     assert code == 5
     assert "format.json is damaged" in out
     assert cellar("verify", "--store", "elsewhere")[0] == 3
+
+
+def test_a_repair_says_what_it_did_and_what_is_left(cellar: Cellar, store: Store, tmp_path: Path) -> None:
+    shutil.copytree("build/store", tmp_path / "copy")
+    damage(store, 1)
+    for path in Path("build/store/index").iterdir():
+        path.unlink()
+
+    code, out, err = cellar("verify", "--repair", "--full")
+    assert code == 5
+    assert out.count("repaired index/") == PACKS
+    assert "is damaged: 1 of 1 payloads" in out
+    assert "1 findings in file:" in err
+    assert "could not be repaired" in err
+
+    code, out, _ = cellar("verify", "--repair", "--full", "--from", str(tmp_path / "copy"), "--json")
+    assert code == 0
+    [repaired] = json.loads(out)["repaired"]
+    assert repaired["key"] == pack_key(store.catalog().rows()[1].pack)
+    assert str(tmp_path / "copy") in repaired["how"]
+
+    assert "nothing was repaired" in cellar("verify", "--repair")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (["--from", "elsewhere"], 2, "add --repair"),
+        (["--repair", "--resume"], 2, "leave out --sample, --max-seconds and --resume"),
+        (["--repair", "--from", "elsewhere"], 3, "there is no store at"),
+        (["--sample", "2"], 2, "see `cellar verify --help`"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    cellar: Cellar, store: Store, options: list[str], code: int, sentence: str
+) -> None:
+    ended, _, err = cellar("verify", *options)
+
+    assert ended == code
+    assert sentence in err
