@@ -33,7 +33,7 @@ def measure(task: str, *, environment: dict[str, str] | None = None, **arguments
     )
     process_s = time.perf_counter() - began
     if done.returncode:
-        raise RuntimeError(f"{task} failed:\n{done.stderr[-4000:]}")
+        raise RuntimeError(f"{task} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return {**result, "process_s": process_s}
 

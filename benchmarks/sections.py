@@ -135,7 +135,7 @@ def commit(bench: Bench) -> Section:
         made = bench.run("benchmarks.contenders:fill", url=url, rows=size)
         section.notes.append(f"The store of {size:,} rows was made in {made['seconds']:.0f} s.")
     figures = {size: section.figure(f"into {size:,} elements", "s") for size in sizes}
-    for turn in range(-1, max(5, bench.runs)):
+    for turn in range(-1, max(11, bench.runs)):
         for size, figure in figures.items():
             url = bench.place.fresh() if size == 0 else urls[size]
             if size == 0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,7 +127,7 @@ class Snapshot:
         """Return the payload of a row or of `kind/name`, checked against its SHA-256."""
         return read_payload(self._backend, what if isinstance(what, Row) else self.get(what))
 
-    def read_many(self, full_names: Iterable[str]) -> Iterator[tuple[Row, bytes]]:
+    def read_many(self, full_names: Iterable[str]) -> Generator[tuple[Row, bytes], None, None]:
         """Yield the elements `kind/name` with their checked payloads in pack order, as `stream` does.
 
         Raises `ElementNotFound` before anything is yielded if the snapshot lacks one of them.
@@ -150,7 +150,7 @@ class Snapshot:
                 rows += found
         return self.stream(rows)
 
-    def stream(self, rows: Iterable[Row] | None = None) -> Iterator[tuple[Row, bytes]]:
+    def stream(self, rows: Iterable[Row] | None = None) -> Generator[tuple[Row, bytes], None, None]:
         """Yield rows (default: all) with their checked payloads in pack order.
 
         Several ranges are read ahead at a time. Without `rows`, memory is bounded whatever the size of the

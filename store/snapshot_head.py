@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import zlib
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from store.backend import Backend
 from store.errors import IntegrityError, KeyMissing, SnapshotNotFound
-from store.format import RESTORE, canonical_json, is_digest, seal, sha256, snapshot_key, unseal
+from store.format import RESTORE, canonical_json, encode_json, is_digest, seal, sha256, snapshot_key, unseal
 from store.rows import Row, encode_rows
 from store.sparse import regions_of
 
@@ -56,9 +55,8 @@ class IdDigest:
     def update(self, table: pa.Table) -> None:
         """Take in the next rows."""
         pairs = zip(table["name"].to_pylist(), table["version"].to_pylist(), strict=True)
-        texts = [json.dumps(pair, separators=(",", ":"), ensure_ascii=False) for pair in pairs]
-        if texts:
-            self._hash.update(self._separator + ",".join(texts).encode())
+        if len(table):
+            self._hash.update(self._separator + encode_json(list(pairs))[1:-1].encode())
             self._separator = b","
 
     def id(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
@@ -16,17 +16,17 @@ from store.rows import Row, rows_of
 
 _REQUEST_BYTES = 16 * 1024**2
 """What one request asks for, unless one payload alone is larger."""
-_AHEAD_BYTES = 96 * 1024**2
+_AHEAD_BYTES = 64 * 1024**2
 """What is being read or waits to be used; it bounds the memory of a stream."""
-_THREADS = 6
+_THREADS = 4
 _GAP_BYTES = 64 * 1024
 """Unwanted bytes between two payloads that are cheaper to read than to ask around."""
-_TABLE_BYTES = 64 * 1024**2
+_TABLE_BYTES = 32 * 1024**2
 """Rows, as tables, that are sorted at once."""
 _BATCH_ROWS = 1024
 
 
-def stream_payloads(backend: Backend, rows: Iterable[Row]) -> Iterator[tuple[Row, bytes]]:
+def stream_payloads(backend: Backend, rows: Iterable[Row]) -> Generator[tuple[Row, bytes], None, None]:
     """Yield every row with its checked payload; `rows` are sorted by pack and offset.
 
     Neighbouring payloads share a request. Raises `IntegrityError` at the first damaged payload.

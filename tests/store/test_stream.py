@@ -113,7 +113,7 @@ def test_a_stream_that_is_dropped_half_way_reads_no_further(pinned: tuple[Store,
     stream = snapshot.stream()
 
     first = next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     requests = watch_packs(store)
 
     assert first[1] == store.read(first[0])
