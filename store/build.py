@@ -28,6 +28,7 @@ from store.index import encode_index, write_index
 from store.lease import Lease
 from store.log import PUBLISH, Commit, Draft, Log
 from store.pack import TARGET_BYTES
+from store.parallel import in_parallel
 from store.rows import SCHEMA, Row, decode_table, rows_of
 from store.visibility import sorted_rows
 from store.writer import Receipt, Writer
@@ -81,7 +82,9 @@ class Build:
         """
         keys = [item.key for item in self._backend.list(parts_prefix(self.name))]
         parts: list[Receipt] = []
-        for key, data in zip(keys, fetch_all(self._backend, keys), strict=True):
+        for key, data in zip(keys, in_parallel(self._backend, self._read_if_there, keys), strict=True):
+            if data is None:
+                continue
             try:
                 parts.append(self._decode(key, data)[0])
             except IntegrityError as error:
@@ -162,6 +165,13 @@ class Build:
         self._catalog.catch_up()
         write_checkpoint_if_due(self._backend, self._log, self._catalog, commit)
         return commit
+
+    def _read_if_there(self, key: str) -> bytes | None:
+        """Return a part, None if it was removed since it was listed: the build had been over."""
+        try:
+            return self._backend.read(key)
+        except KeyMissing:
+            return None
 
     def _check_packs(self, sizes: Mapping[str, int]) -> None:
         for digest in self._lacking_packs(sizes):
