@@ -83,7 +83,8 @@ class Catalog:
 
     def known(self, versions: Iterable[str]) -> set[str]:
         """Return those of `versions` that a writer need not publish again."""
-        return set(self._look_up("version", versions, free=True)["version"].to_pylist())
+        found = self._look_up("version", versions, columns=NEEDED, free=True)
+        return set(found["version"].to_pylist())
 
     def find(self, recipe: str) -> Row | None:
         """Return the first published version that the step with fingerprint `recipe` made, or None.
@@ -125,7 +126,7 @@ class Catalog:
 
     def newest_commit(self, versions: Iterable[str]) -> int:
         """Return the newest commit that made any of `versions` visible, 0 if none is."""
-        return pc.max(self._look_up("version", versions)["commit"]).as_py() or 0
+        return pc.max(self._look_up("version", versions, columns=NEEDED)["commit"]).as_py() or 0
 
     def rows(self, kind: str | None = None) -> list[Row]:
         """Return every visible version, of one kind or of all, sorted by name and then commit."""
@@ -157,7 +158,7 @@ class Catalog:
         return {pack for pack, _, newest in self._ask(self._living_packs) if newest >= commit}
 
     def __contains__(self, version: str) -> bool:
-        return len(self._look_up("version", [version])) > 0
+        return len(self._look_up("version", [version], columns=NEEDED)) > 0
 
     def __len__(self) -> int:
         with self._lock:
@@ -174,9 +175,17 @@ class Catalog:
                     found[pack] = size, max(newest, found[pack][1] if pack in found else 0)
         return [(pack, *found[pack]) for pack in sorted(found)]
 
-    def _look_up(self, column: str, values: Iterable[str], *, free: bool = False) -> pa.Table:
+    def _look_up(
+        self,
+        column: str,
+        values: Iterable[str],
+        *,
+        columns: Sequence[str] = SCHEMA.names,
+        free: bool = False,
+    ) -> pa.Table:
         """Return the row of each version that holds one of `values`; `free`: none of a condemned pack."""
-        wanted = Wanted(column, values)
+        wanted = Wanted(column, values, columns)
+        nothing = SCHEMA.empty_table().select(wanted.columns)
 
         def collect() -> pa.Table:
             sources = list(self._sources.values())
@@ -187,11 +196,11 @@ class Catalog:
             fresh = [source for source in sources if not source.is_prepared(column)]
             in_parallel(self._backend, lambda source: source.prepare(column), fresh)
             tables = [table for source in sources for table in source.by(wanted)]
-            table = living(pa.concat_tables([SCHEMA.empty_table(), *tables]), self._removals)
+            table = living(pa.concat_tables([nothing, *tables]), self._removals)
             table = sorted_rows(lasting(table, self._removals) if free else table)
             return one_per_version(table, self._removals)
 
-        return self._ask(collect) if wanted.values else SCHEMA.empty_table()
+        return self._ask(collect) if wanted.values else nothing
 
     def _in_order(self, columns: Sequence[str], *bounds: str) -> Iterator[pa.Table]:
         with self._lock:

@@ -47,12 +47,17 @@ _log = logging.getLogger(__name__)
 
 
 class Wanted:
-    """The values of one column (version, recipe or name) that are looked for in all sources."""
+    """The values of one column (version, recipe or name) that are looked for in all sources.
 
-    def __init__(self, column: str, values: Iterable[str]) -> None:
+    `columns` are what is to be told of the rows that hold one.
+    """
+
+    def __init__(self, column: str, values: Iterable[str], columns: Sequence[str] = SCHEMA.names) -> None:
         is_possible = is_digest if column == "version" else bool
         self.column = column
-        self.values = sorted({value for value in values if is_possible(value)})
+        self.columns = list(columns)
+        self._set = {value for value in values if is_possible(value)}
+        self.values = sorted(self._set)
         self._keys: array[int] | None = None
 
     @property
@@ -63,9 +68,12 @@ class Wanted:
             self._keys = make(self.values)
         return self._keys
 
-    def rows_in(self, table: pa.Table) -> pa.Table:
-        """Return the rows of `table` that hold one of the values."""
-        return table.filter(pc.is_in(table[self.column], value_set=pa.array(self.values, pa.string())))
+    def rows_in(self, table: pa.Table, positions: Sequence[int] | None = None) -> pa.Table:
+        """Return the rows of `table`, or of those at `positions`, that hold one of the values."""
+        chosen = table if positions is None else table.take(pa.array(positions, pa.int64()))
+        hits = [value in self._set for value in chosen[self.column].to_pylist()]
+        found = chosen.select(self.columns)
+        return found if all(hits) else found.filter(pa.array(hits, pa.bool_()))
 
 
 class Source(Protocol):
@@ -132,7 +140,7 @@ class Held:
         self.prepare(wanted.column)
         places = self._places[wanted.column]
         positions = [place for value in wanted.values if value in places for place in places[value]]
-        return [self._table.take(pa.array(positions, pa.int64()))] if positions else []
+        return [wanted.rows_in(self._table, positions)] if positions else []
 
     def chunks(self, columns: Sequence[str], first: str = "", end: str = "\U0010ffff") -> Iterator[pa.Table]:
         for start in range(0, len(self._table), _WINDOW_GROUPS * GROUP_ROWS):
@@ -204,13 +212,10 @@ class Stored:
         if self._held is None:
             try:
                 if wanted.column == "name":
-                    groups = {
-                        group for name in wanted.values for group in self._groups_between(name, name + "\0")
-                    }
-                    found = [self._group(group) for group in sorted(groups)]
-                else:
-                    found = self._rows_at(self._candidates(wanted))
-                return [wanted.rows_in(table) for table in found]
+                    groups = (self._groups_between(name, name + "\0") for name in wanted.values)
+                    chosen = sorted({group for some in groups for group in some})
+                    return [wanted.rows_in(self._group(group)) for group in chosen]
+                return self._rows_at(self._candidates(wanted), wanted)
             except (IntegrityError, KeyMissing) as error:
                 self._hold(error)
         assert self._held is not None
@@ -291,7 +296,7 @@ class Stored:
             self._positions[column] = positions
         return sorted(positions[rank] for rank in ranks)
 
-    def _rows_at(self, positions: Sequence[int]) -> list[pa.Table]:
+    def _rows_at(self, positions: Sequence[int], wanted: Wanted) -> list[pa.Table]:
         if positions and positions[-1] >= self.segment.rows:
             raise IntegrityError(f"{directory_key(self.segment.index)} leads to no row; delete that object")
         chosen: dict[int, list[int]] = defaultdict(list)
@@ -302,7 +307,7 @@ class Stored:
             kept: dict[int, Any] = {group: self._cache.get(self.segment.index, group) for group in groups}
             missing = [group for group, table in kept.items() if table is None]
             kept.update(zip(missing, self._load(missing), strict=True))
-            return [kept[group].take(pa.array(chosen[group], pa.int64())) for group in groups]
+            return [wanted.rows_in(kept[group], chosen[group]) for group in groups]
 
         taken = in_parallel(self._backend, take, list(_windows(sorted(chosen))))
         return [table for tables in taken for table in tables]
