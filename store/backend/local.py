@@ -77,11 +77,7 @@ class LocalBackend:
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rpartition("/")[0]
         with self._translated("list", prefix):
-            keys = sorted(
-                key
-                for key in _walk(self.root / folder, f"{folder}/" if folder else "")
-                if key.startswith(prefix) and key > after
-            )
+            keys = sorted(_walk(self.root / folder, f"{folder}/" if folder else "", prefix, after))
         for key in keys:
             info = self.info(key)
             if info is not None:
@@ -249,18 +245,22 @@ def _modified(status: os.stat_result) -> datetime:
     return datetime.fromtimestamp(status.st_mtime, UTC)
 
 
-def _walk(folder: Path, prefix: str) -> Iterator[str]:
+def _walk(folder: Path, base: str, prefix: str, after: str) -> Iterator[str]:
+    """Yield the keys in `folder` and below, all of which begin with `base`, that belong into a listing."""
     try:
-        entries = list(os.scandir(folder))
+        entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir():
-            yield from _walk(folder / entry.name, f"{prefix}{entry.name}/")
-        else:
-            yield prefix + entry.name
+    with entries:
+        for entry in entries:
+            key = base + entry.name
+            # What lies in a folder comes before its name with "0", which follows "/".
+            if not key.startswith(prefix) or f"{key}0" <= after or entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from _walk(folder / entry.name, f"{key}/", prefix, after)
+            elif key > after:
+                yield key
 
 
 def _make_directory(folder: Path, *, below: Path | None) -> None:
