@@ -22,13 +22,15 @@ from store.backend import Backend
 from store.entry import PIN, PUBLISH, REPAIR, Commit
 from store.errors import IntegrityError
 from store.fetch import check_authentic
+from store.group_cache import GroupCache
 from store.log import Log
 from store.manifest import Checkpoint, Segment
 from store.parallel import in_parallel
 from store.removals import Removal, Removals, read_removal
 from store.rows import SCHEMA, Row, rows_of
-from store.source import GroupCache, Source, Wanted, open_bundle, open_source
+from store.source import Source, open_bundle, open_source
 from store.visibility import NEEDED, in_order, lasting, living, one_per_version, sorted_rows
+from store.wanted import Wanted
 
 R = TypeVar("R")
 _log = logging.getLogger(__name__)

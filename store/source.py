@@ -7,11 +7,9 @@ whole file is read instead, checked against its digest.
 from __future__ import annotations
 
 import logging
-import threading
-from array import array
 from bisect import bisect_left
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -31,49 +29,21 @@ from store.directory import (
     read_section,
 )
 from store.errors import IntegrityError, KeyMissing
-from store.format import RESTORE, bundle_key, check_digest, directory_key, index_key, is_digest
+from store.format import RESTORE, bundle_key, check_digest, directory_key, index_key
+from store.group_cache import GroupCache
 from store.index import SMALL_ROWS, newest_commits
-from store.keytable import KeyTable, decode_positions, text_keys, version_keys
+from store.keytable import KeyTable, decode_positions
 from store.manifest import Bundle, Segment
 from store.parallel import in_parallel
 from store.region import Region, read_regions
 from store.rows import SCHEMA, decode_table
 from store.sparse import SparseTable
 from store.visibility import sorted_rows
+from store.wanted import Wanted
 
 _WINDOW_GROUPS = 8
 """Row groups that one request asks for where rows are read in order."""
 _log = logging.getLogger(__name__)
-
-
-class Wanted:
-    """The values of one column (version, recipe or name) that are looked for in all sources.
-
-    `columns` are what is to be told of the rows that hold one.
-    """
-
-    def __init__(self, column: str, values: Iterable[str], columns: Sequence[str] = SCHEMA.names) -> None:
-        is_possible = is_digest if column == "version" else bool
-        self.column = column
-        self.columns = list(columns)
-        self._set = {value for value in values if is_possible(value)}
-        self.values = sorted(self._set)
-        self._keys: array[int] | None = None
-
-    @property
-    def keys(self) -> array[int]:
-        """Their keys in key tables."""
-        if self._keys is None:
-            make = version_keys if self.column == "version" else text_keys
-            self._keys = make(self.values)
-        return self._keys
-
-    def rows_in(self, table: pa.Table, positions: Sequence[int] | None = None) -> pa.Table:
-        """Return the rows of `table`, or of those at `positions`, that hold one of the values."""
-        chosen = table if positions is None else table.take(pa.array(positions, pa.int64()))
-        hits = [value in self._set for value in chosen[self.column].to_pylist()]
-        found = chosen.select(self.columns)
-        return found if all(hits) else found.filter(pa.array(hits, pa.bool_()))
 
 
 class Source(Protocol):
@@ -148,34 +118,6 @@ class Held:
 
     def packs(self) -> dict[str, tuple[int, int]]:
         return {pack: (self._sizes[pack], commit) for pack, commit in newest_commits(self._table).items()}
-
-
-class GroupCache:
-    """Row groups that were decoded last, for lookups that come one by one. Safe to share between threads."""
-
-    def __init__(self, max_bytes: int = 64 * 1024**2) -> None:
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
-        self._size = 0
-
-    def get(self, index: str, group: int) -> pa.Table | None:
-        """Return a row group that is kept."""
-        with self._lock:
-            table = self._kept.get((index, group))
-            if table is not None:
-                self._kept.move_to_end((index, group))
-            return table
-
-    def keep(self, index: str, group: int, table: pa.Table) -> None:
-        """Keep a row group until others need its space."""
-        with self._lock:
-            if (index, group) in self._kept:
-                return
-            self._kept[index, group] = table
-            self._size += table.nbytes
-            while self._size > self._max_bytes and len(self._kept) > 1:
-                self._size -= self._kept.popitem(last=False)[1].nbytes
 
 
 class Stored:

@@ -17,12 +17,14 @@ from benchmarks.synthetic import synthetic_rows
 from store.directory import check_directory, decode_header, encode_directory, read_directory, read_packs
 from store.errors import IntegrityError
 from store.format import directory_key, index_key, seal, sha256, unseal
+from store.group_cache import GroupCache
 from store.index import IndexBuilder, IndexFile, encode_index, write_index
 from store.keytable import KeyTable, decode_positions, encode_key_table, encode_positions, version_keys
 from store.manifest import Segment
 from store.rows import decode_table, rows_of
-from store.source import GroupCache, Held, Stored, Wanted, open_source
+from store.source import Held, Stored, open_source
 from store.visibility import in_order, sorted_rows
+from store.wanted import Wanted
 from tests.store.memory import MemoryBackend
 
 PACK = "e" * 64
