@@ -101,6 +101,8 @@ class Workplace:
         for commit in self.commits[commits:]:
             (self.path / log_key(commit.sequence)).unlink()
             (self.path / snapshot_key(commit.snapshot)).unlink(missing_ok=True)
+        for checkpoint in (self.path / "log").glob("checkpoint-*"):  # of the log as it was
+            checkpoint.unlink()
         for folder in ("builds", "refs"):
             shutil.rmtree(self.path / folder, ignore_errors=True)
 
