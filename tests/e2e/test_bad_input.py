@@ -269,7 +269,7 @@ def test_a_damaged_memory_is_named_and_not_used(
 
     end = copy.cellar(*arguments, "--quiet", **with_server)
 
-    assert_ends(end, 5, f"the payload of {damaged.name}@{damaged.version[:12]} fails its checksum")
+    assert_ends(end, 5, f"the payload of {damaged.name}@{damaged.version[:12]}", "is damaged")
     assert copy.commits == before
     assert not copy.store.verify(full=True).ok
 
@@ -278,4 +278,4 @@ def test_a_damaged_index_does_not_answer(copy: Workplace, here: Here) -> None:
     [readout] = [row for row in copy.store.catalog().rows("index") if row.name == "index/main/readout"]
     flip_a_bit(copy, readout)
 
-    assert_ends(here("ask", "words"), 5, "index/main/readout", "fails its checksum")
+    assert_ends(here("ask", "words"), 5, "index/main/readout", "is damaged")
