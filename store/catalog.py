@@ -28,8 +28,8 @@ from store.manifest import Checkpoint, Segment
 from store.parallel import in_parallel
 from store.removals import Removal, Removals, read_removal
 from store.rows import SCHEMA, Row, rows_of
-from store.source import Source, open_bundle, open_source
-from store.visibility import NEEDED, in_order, lasting, living, one_per_version, sorted_rows
+from store.source import Source, in_order, open_bundle, open_source
+from store.visibility import NEEDED, lasting, living, one_per_version, sorted_rows
 from store.wanted import Wanted
 
 R = TypeVar("R")
@@ -207,8 +207,8 @@ class Catalog:
     def _in_order(self, columns: Sequence[str], *bounds: str) -> Iterator[pa.Table]:
         with self._lock:
             removals = self._removals
-            streams = [source.chunks(columns, *bounds) for source in self._sources.values()]
-        for table in in_order(streams):
+            sources = list(self._sources.values())
+        for table in in_order(sources, columns, *bounds):
             table = one_per_version(living(table, removals), removals)
             if len(table):
                 yield table

@@ -27,14 +27,14 @@ from store.log import Log
 from store.manifest import Bundle, Checkpoint, Segment, encode_checkpoint
 from store.removals import Removals
 from store.rows import SCHEMA
-from store.source import Source
-from store.visibility import in_order, living, one_per_pack
+from store.source import Source, in_order
+from store.visibility import living, one_per_pack
 
 BLOCK = 8
 """Commits after which a checkpoint is due, however few rows they have."""
 ROWS = 4096
 """Rows after which a checkpoint is due, however few commits they are of."""
-FINAL_ROWS = 131_072
+FINAL_ROWS = 65_536
 """A segment of this many rows is not merged any more."""
 _FINAL_ENTRIES = 8192
 _BUNDLED = 16
@@ -146,8 +146,7 @@ def _merge(backend: Backend, group: Sequence[Source], removals: Removals) -> lis
     """Write the living rows of some sources as one segment, as several if they are too many for one."""
     sizes = {pack: size for source in group for pack, (size, _) in source.packs().items()}
     newest = max(source.segment.commit for source in group)
-    streams = [source.chunks(SCHEMA.names) for source in group]
-    tables = (one_per_pack(living(table, removals)) for table in in_order(streams))
+    tables = (one_per_pack(living(table, removals)) for table in in_order(group, SCHEMA.names))
     segments, builder = [], IndexBuilder()
     for table in tables:
         if builder.rows + len(table) > 2 * FINAL_ROWS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ from store.parallel import in_parallel
 from store.region import Region, read_regions
 from store.rows import SCHEMA, decode_table
 from store.sparse import SparseTable
-from store.visibility import sorted_rows
+from store.visibility import merged, sorted_rows
 from store.wanted import Wanted
 
 _WINDOW_GROUPS = 8
@@ -297,6 +297,26 @@ def _windows(groups: Sequence[int]) -> Iterator[list[int]]:
 
 
 _KEYED = {"version": (VERSION_KEYS, VERSION_ROWS), "recipe": (RECIPE_KEYS, RECIPE_ROWS)}
+
+
+def in_order(
+    sources: Iterable[Source], columns: Sequence[str], first: str = "", end: str = "\U0010ffff"
+) -> Iterator[pa.Table]:
+    """Yield the rows of all sources as `Source.chunks` does for one, all rows of a name in one table.
+
+    What is in memory is sorted together first: there may be very many small files.
+    """
+    held: list[pa.Table] = []
+    streams: list[Iterator[pa.Table]] = []
+    for source in sources:
+        chunks = source.chunks(columns, first, end)
+        if isinstance(source, Held):
+            held += chunks
+        else:
+            streams.append(chunks)
+    if held:
+        streams.append(iter([sorted_rows(pa.concat_tables(held))]))
+    return merged(streams)
 
 
 def open_bundle(backend: Backend, bundle: Bundle, sources: Mapping[str, Source]) -> None:

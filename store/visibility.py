@@ -75,7 +75,7 @@ def one_per_pack(table: pa.Table) -> pa.Table:
     return table.take(pa.array(sorted(kept), pa.int64()))
 
 
-def in_order(streams: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
+def merged(streams: Sequence[Iterator[pa.Table]]) -> Iterator[pa.Table]:
     """Merge tables that each stream yields in the order of index files.
 
     All rows of one name are in one of the tables that come out. About two tables of each stream are held.

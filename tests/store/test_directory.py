@@ -23,7 +23,7 @@ from store.keytable import KeyTable, decode_positions, encode_key_table, encode_
 from store.manifest import Segment
 from store.rows import decode_table, rows_of
 from store.source import Held, Stored, open_source
-from store.visibility import in_order, sorted_rows
+from store.visibility import merged, sorted_rows
 from store.wanted import Wanted
 from tests.store.memory import MemoryBackend
 
@@ -282,9 +282,9 @@ def test_streams_are_merged_in_order_with_the_rows_of_a_name_together(
         for start in range(0, len(rows), size):
             yield table.slice(start, size)
 
-    merged = list(in_order([tables(numbers) for numbers in streams]))
+    found = list(merged([tables(numbers) for numbers in streams]))
 
-    names = [set(table["name"].to_pylist()) for table in merged]
-    assert sum(map(len, merged)) == sum(map(len, streams))
-    assert all(table["name"].to_pylist() == sorted(table["name"].to_pylist()) for table in merged)
+    names = [set(table["name"].to_pylist()) for table in found]
+    assert sum(map(len, found)) == sum(map(len, streams))
+    assert all(table["name"].to_pylist() == sorted(table["name"].to_pylist()) for table in found)
     assert all(max(one) < min(two) for one, two in pairwise(names))
