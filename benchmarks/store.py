@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ def main() -> int:
     report = _load(out) or {"settings": _settings(options), "sections": {}}
     report["machine"] = describe(options.work)
     chosen = options.only or [name for name in SECTIONS if name not in report["sections"]]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends and the space is freed
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-", dir=options.work))
     try:
         if chosen:
