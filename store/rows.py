@@ -229,8 +229,8 @@ def _rows_of(table: pa.Table, commit: int) -> list[Row]:
     _check_texts(table)
     columns = {name: table[name].to_pylist() for name in SCHEMA.names}
     texts = columns["provenance"]
-    columns["provenance"] = [_json_object(text) for text in texts]
-    columns["facts"] = [_json_object(text) for text in columns["facts"]]
+    columns["provenance"] = _json_objects(texts)
+    columns["facts"] = _json_objects(columns["facts"])
     columns["requires"] = [tuple(versions) for versions in columns["requires"]]
     columns["shape"] = [tuple(sizes) for sizes in columns["shape"]]
     columns["commit"] = [number or commit for number in columns["commit"]]
@@ -270,9 +270,18 @@ def _all_match(column: pa.ChunkedArray, pattern: str) -> bool:
     return pc.all(pc.match_substring_regex(column, rf"\A(?:{pattern})\z")).as_py() is True
 
 
-def _json_object(text: str) -> dict[str, Any]:
-    """Decode a JSON column; `ValueError` unless the text is canonical, which also bars NaN and infinities."""
-    value, _ = _decode(text)
-    if not isinstance(value, dict) or encode_json(value) != text:
-        raise ValueError("not a canonical JSON object")
-    return value
+def _json_objects(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Decode a JSON column; `ValueError` unless the texts are canonical, which also bars NaN and infinities.
+
+    Encoding all values at once takes half the time. That it gives the same text shows that each value does:
+    each text is one whole object, and where an object that begins at one place ends is certain.
+    """
+    values = []
+    for text in texts:
+        value, end = _decode(text)
+        if not isinstance(value, dict) or end != len(text):
+            raise ValueError("not a JSON object")
+        values.append(value)
+    if encode_json(values) != f"[{','.join(texts)}]":
+        raise ValueError("not canonical JSON")
+    return values

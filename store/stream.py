@@ -14,9 +14,9 @@ from store.prefetch import prefetched
 from store.region import owned
 from store.rows import Row, rows_of
 
-_REQUEST_BYTES = 16 * 1024**2
-"""What one request asks for, unless one payload alone is larger."""
-_AHEAD_BYTES = 64 * 1024**2
+_REQUEST_BYTES = 17 * 1024**2
+"""What one request asks for, unless one payload alone is larger: half a pack of the usual size."""
+_AHEAD_BYTES = 4 * _REQUEST_BYTES
 """What is being read or waits to be used; it bounds the memory of a stream."""
 _THREADS = 4
 _GAP_BYTES = 64 * 1024
