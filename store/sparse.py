@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from store.backend import Backend
 from store.errors import IntegrityError
+from store.footer import read_chunks
 from store.format import RESTORE
 from store.parquet import UNREADABLE, read_groups
 from store.region import Region, owned, read_regions
@@ -25,20 +26,11 @@ _MAGIC = b"PAR1"
 
 
 def regions_of(data: bytes) -> tuple[list[Region], Region]:
-    """Split a Parquet file into its row groups and its footer."""
-    metadata = pq.read_metadata(pa.BufferReader(data))
+    """Split a Parquet file into its row groups and its footer; raises `ValueError` if that is malformed."""
     groups = []
-    for number in range(metadata.num_row_groups):
-        columns = [metadata.row_group(number).column(position) for position in range(metadata.num_columns)]
-        start = min(
-            min(
-                offset
-                for offset in (column.dictionary_page_offset, column.data_page_offset)
-                if offset is not None
-            )
-            for column in columns
-        )
-        groups.append(Region.of(data, start, sum(column.total_compressed_size for column in columns)))
+    for chunks in read_chunks(data):
+        start = min(chunk.offset for chunk in chunks)
+        groups.append(Region.of(data, start, sum(chunk.length for chunk in chunks)))
     end = groups[-1].offset + groups[-1].length if groups else len(_MAGIC)
     return groups, Region.of(data, end, len(data) - end)
 
