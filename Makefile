@@ -7,6 +7,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # A checkout that moves or whose dependencies change makes its environment again.
 STAMP := $(VENV)/.stamp-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+# Tests mostly wait (for servers, locks and ends of processes), so three at a time suit two cores. A file's tests share
+# their servers. Nothing is parallel with: make test PARALLEL=
+PARALLEL ?= -n 3 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test test-nightly check format install install-test install-check clean
@@ -45,10 +48,10 @@ demo: install
 	$(BIN)/cellar demo
 
 test: install-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-nightly: install-test
-	$(BIN)/python -m pytest -m "" --hypothesis-profile=nightly
+	$(BIN)/python -m pytest $(PARALLEL) -m "" --hypothesis-profile=nightly
 
 check: install-check
 	$(BIN)/ruff check .

@@ -101,7 +101,7 @@ def _check(session: Session, backend: "Backend", wanted: _Pass) -> None:
     session.emit(report.to_dict(), [*_summary(backend.url, report), *_damage(report.findings)])
     if not report.ok:
         raise IntegrityError(
-            f"{len(report.findings)} findings in {backend.url}; try "
+            f"{_findings(len(report.findings))} in {backend.url}; try "
             "`cellar verify --repair`, with `--from` another store or export that has them"
         )
 
@@ -124,7 +124,7 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
     )
     if not report.ok:
         raise IntegrityError(
-            f"{len(report.after.findings) + len(report.notes)} findings in {backend.url} could not be "
+            f"{_findings(len(report.after.findings) + len(report.notes))} in {backend.url} could not be "
             "repaired; restore these objects from a copy of the store, or run the builds that wrote them"
         )
 
@@ -223,6 +223,10 @@ def _summary(url: str, report: "VerifyReport") -> list[str]:
     if report.leftovers:
         lines.append(f"left over, which is no damage: {_counted(report.leftovers)}")
     return lines
+
+
+def _findings(number: int) -> str:
+    return f"{number:,} finding{'' if number == 1 else 's'}"
 
 
 def _damage(findings: "tuple[Finding, ...]") -> list[str]:

@@ -73,7 +73,6 @@ def quick() -> Iterator[None]:
         yield
 
 
-@pytest.mark.nightly
 @pytest.mark.usefixtures("quick")
 def test_a_store_keeps_its_promises_under_every_schedule() -> None:
     run_state_machine_as_test(

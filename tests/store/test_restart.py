@@ -55,7 +55,7 @@ def patiently(act: Callable[[], T]) -> T:
     return act()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGKILL])
 def test_what_the_server_acknowledged_survives_its_end(process: ServerProcess, number: int) -> None:
     """SeaweedFS does not wait for the disk, so this holds for the end of the process, not of the machine."""
     url = process.server.url()

@@ -195,7 +195,7 @@ def test_verify_is_quiet_about_an_intact_store_and_names_damage(cellar: Cellar, 
 
     assert code == 5
     assert pack.name in out
-    assert "1 findings" in err
+    assert "1 finding" in err
 
 
 def test_the_figures_of_an_evaluation_say_how_many_documents_were_skipped(

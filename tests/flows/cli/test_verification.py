@@ -62,7 +62,7 @@ def test_damage_is_named_with_what_it_touches(cellar: Cellar, store: Store) -> N
     assert code == 5
     assert f"{pack_key(row.pack)} is damaged: 1 of 1 payloads" in out
     assert f"  element {row.ref}\n  snapshot {store.tags()['v1']}\n  name tag:v1\n" in out
-    assert "1 findings" in err
+    assert "1 finding" in err
 
 
 def test_a_pass_is_continued_where_it_stopped(cellar: Cellar, store: Store) -> None:
@@ -138,7 +138,7 @@ def test_a_repair_says_what_it_did_and_what_is_left(cellar: Cellar, store: Store
     assert code == 5
     assert out.count("repaired index/") == PACKS
     assert "is damaged: 1 of 1 payloads" in out
-    assert "1 findings in file:" in err
+    assert "1 finding in file:" in err
     assert "could not be repaired" in err
 
     code, out, _ = cellar("verify", "--repair", "--full", "--from", str(tmp_path / "copy"), "--json")
