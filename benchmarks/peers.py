@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -32,12 +33,13 @@ def put_loose(url: str, count: int) -> dict[str, Any]:
     return _timed(put, range(count), PUT_THREADS)
 
 
-def get_objects(url: str, keys: list[str]) -> dict[str, Any]:
-    """Download whole objects from 8 threads of one boto3 client, and look at none of their bytes."""
+def get_objects(url: str, keys: list[str], *, hashed: bool = False) -> dict[str, Any]:
+    """Download whole objects from 8 threads of one boto3 client, unlooked at or `hashed`."""
     client, bucket, prefix = _client(url, GET_THREADS)
 
-    def get(key: str) -> int:
-        return len(client.get_object(Bucket=bucket, Key=f"{prefix}/{key}")["Body"].read())
+    def get(key: str) -> object:
+        body = client.get_object(Bucket=bucket, Key=f"{prefix}/{key}")["Body"].read()
+        return hashlib.sha256(body).digest() if hashed else len(body)
 
     client.head_object(Bucket=bucket, Key=f"{prefix}/{keys[0]}")
     return _timed(get, keys, GET_THREADS)
@@ -63,9 +65,14 @@ def write_files(url: str, count: int) -> dict[str, Any]:
     return {"seconds": result["seconds"] + time.perf_counter() - began}
 
 
-def read_files(url: str, keys: list[str]) -> dict[str, Any]:
-    """Read whole files from 8 threads, and look at none of their bytes."""
-    return _timed(lambda key: len((Path(url) / key).read_bytes()), keys, GET_THREADS)
+def read_files(url: str, keys: list[str], *, hashed: bool = False) -> dict[str, Any]:
+    """Read whole files from 8 threads, unlooked at or `hashed`."""
+
+    def read(key: str) -> object:
+        body = (Path(url) / key).read_bytes()
+        return hashlib.sha256(body).digest() if hashed else len(body)
+
+    return _timed(read, keys, GET_THREADS)
 
 
 def icechunk_write(url: str, count: int) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--backend", choices=("s3", "file"), default="s3")
     parser.add_argument("--n", type=int, default=5_000, help="elements of 64 KB (default: 5,000)")
     parser.add_argument("--full", action="store_true", help=f"{REFERENCE:,} elements and all index sizes")
-    parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts (default: 3)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of which the median counts (default: 5)")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"of: {', '.join(SECTIONS)}")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="scratch space")
     parser.add_argument("--out", type=Path, help="the JSON file (default: build/benchmarks/...)")
