@@ -76,7 +76,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
             before, after = section["load"]
             lines += [
                 f"Took {section['took_s']:.0f} s; load of the machine {before} before, {after} after; "
-                f"a new file took {section['new_file_us']} us before.",
+                f"a new file took {section.get('new_file_us', '?')} us before.",
                 "",
             ]
     return lines
