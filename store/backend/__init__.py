@@ -86,7 +86,10 @@ class Backend(Protocol):
         ...
 
     def delete(self, key: str) -> None:
-        """Remove an object; removing an absent one is no error."""
+        """Remove an object; removing an absent one is no error.
+
+        When it returns, no copy of the request is under way; `StorageUnavailable` if one may be.
+        """
         ...
 
     def now(self) -> datetime:

@@ -2,7 +2,8 @@
 
 Endpoint, region and credentials come from the usual AWS variables and profiles. Reads and content-addressed
 writes are repeated by botocore; conditional writes are sent once, because a repeated one answers 412 to its
-own success, and deciding what happened is the business of `store.conditional`.
+own success, and deciding what happened is the business of `store.conditional`. Deletions are the business of
+`store.backend.s3_once`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from botocore.parsers import ResponseParserError
 
 from store.backend import Body, HashedBytes, ObjectInfo
 from store.backend.s3_errors import endpoint_name, status_of, translate, translate_conditional
+from store.backend.s3_once import send_until_known
 from store.errors import (
     ConfigurationError,
     InvalidURL,
@@ -101,24 +103,27 @@ class S3Backend:
             return None
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        last = self.prefix + after if after else ""
+        start = {"StartAfter": self.prefix + after} if after else {}
+        begun: set[tuple[str, str]] = set()
         for limit in chain([_FIRST_PAGE], repeat(_PAGE)):
             with self._translated("list", prefix):
                 page = self._client.list_objects_v2(
                     Bucket=self.bucket,
                     Prefix=self.prefix + prefix,
                     MaxKeys=limit,
-                    **({"StartAfter": last} if last else {}),
+                    **start,
                 )
                 found = [
                     ObjectInfo(item["Key"].removeprefix(self.prefix), item["Size"], item["LastModified"])
                     for item in page.get("Contents", ())
                 ]
-                more = page["IsTruncated"] and found
+                start = self._rest(page) if page["IsTruncated"] else {}
             yield from found
-            if not more:
+            if not start:
                 return
-            last = self.prefix + found[-1].key
+            if not begun.isdisjoint(start.items()):
+                raise self._not_s3()  # it would go round for ever
+            begun.update(start.items())
 
     def put(self, key: str, body: Body) -> None:
         with self._translated("write", key):
@@ -136,7 +141,8 @@ class S3Backend:
 
     def delete(self, key: str) -> None:
         with self._translated("delete", key):
-            self._client.delete_object(Bucket=self.bucket, Key=self.prefix + key)
+            where = {"Bucket": self.bucket, "Key": self.prefix + key}
+            send_until_known(lambda: self._client_once.delete_object(**where), _ATTEMPTS)
 
     def now(self) -> datetime:
         """Return the time that the server writes on its answers, to the second."""
@@ -147,6 +153,14 @@ class S3Backend:
             return parsedate_to_datetime(stamp).astimezone(UTC)
         except ValueError as error:
             raise self._not_s3() from error
+
+    def _rest(self, page: dict[str, Any]) -> dict[str, str]:
+        """Return where a listing goes on after a page that is cut, which may be an empty one."""
+        if page.get("NextContinuationToken"):
+            return {"ContinuationToken": page["NextContinuationToken"]}
+        if not page.get("Contents"):
+            raise self._not_s3()
+        return {"StartAfter": page["Contents"][-1]["Key"]}
 
     def _get(self, key: str, offset: int, length: int | None) -> tuple[bytes, str]:
         if length == 0:

@@ -117,6 +117,17 @@ def translate_conditional(error: Exception, key: str, url: str, endpoint: str) -
     return translate(error, "write", key, url, endpoint)
 
 
+def certainly_not_done(error: Exception) -> bool:
+    """Tell whether a request that must arrive once at most can be sent again after `error`.
+
+    A 503 must carry S3's own code: gateways say it, too, when they lose a request that they had passed on.
+    """
+    if isinstance(error, boto.ClientError):
+        return status_of(error) == 429 or error.response.get("Error", {}).get("Code", "") in _BUSY
+    # TLS can fail in the answer as well.
+    return isinstance(error, _NOT_SENT) and not isinstance(error, boto.SSLError)
+
+
 def _answered(error: boto.ClientError, where: str, key: str, url: str, endpoint: str) -> CellarError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = status_of(error)

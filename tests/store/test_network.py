@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from store import Store
-from store.backend import Backend, s3
+from store.backend import Backend, s3, s3_once
 from store.backend.s3 import S3Backend
+from store.backend.s3_errors import certainly_not_done
 from store.errors import (
     AnswerLost,
     CellarError,
+    CollectorBusy,
     CommitStateUnknown,
     IntegrityError,
     StorageUnavailable,
     Unreachable,
 )
+from store.gc.turn import Turn
 from store.store import create_format
 from tests.s3_proxy import S3Proxy, s3_proxy
 from tests.seaweedfs import S3Server
@@ -121,7 +126,7 @@ def test_what_may_be_repeated_is_repeated(proxy: S3Proxy, kind: str) -> None:
     plain = open_at(proxy.server.url(), proxy.server.endpoint)
     behind = open_at(plain.url, proxy.endpoint)
     for fault in (Fault.LANDED, Fault.BUSY, Fault.SHORT):
-        if fault in POSSIBLE[kind]:
+        if fault in POSSIBLE[kind] and (kind, fault) != ("delete", Fault.LANDED):
             plain.put(f"{fault}/there", b"some bytes")
             expected = outcome(kind, plain, fault)
             plain.put(f"{fault}/there", b"some bytes")
@@ -130,6 +135,69 @@ def test_what_may_be_repeated_is_repeated(proxy: S3Proxy, kind: str) -> None:
 
             assert outcome(kind, behind, fault) == expected, fault
             assert proxy.met.pop()[1] is fault
+
+
+@pytest.mark.parametrize("fault", [Fault.DROPPED, Fault.LANDED, Fault.LATE, Fault.FAILED, Fault.FAILED_AFTER])
+def test_a_deletion_that_may_still_happen_is_not_repeated(proxy: S3Proxy, fault: Fault) -> None:
+    """Or a copy of it could arrive when it was taken for done, and delete what was written since."""
+    plain = open_at(proxy.server.url(), proxy.server.endpoint)
+    behind = open_at(plain.url, proxy.endpoint)
+    plain.put("there", b"some bytes")
+    proxy.schedule, before = once(fault, "delete"), proxy.calls
+
+    with pytest.raises(StorageUnavailable):
+        behind.delete("there")
+
+    assert proxy.calls == before + 1
+
+
+def test_a_deletion_that_waits_in_a_proxy_keeps_the_next_collector_waiting(
+    proxy: S3Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(s3._OPTIONS, "read_timeout", 0.5)
+    plain = open_at(proxy.server.url(), proxy.server.endpoint)
+    behind = open_at(plain.url, proxy.endpoint)
+    plain.put("packs/aa/old", b"a pack")
+    proxy.schedule, proxy.silent = once(Fault.LATE, "delete"), True
+
+    with pytest.raises(Unreachable), Turn(behind, "first") as turn:
+        turn.delete("packs/aa/old")
+
+    with pytest.raises(CollectorBusy):
+        Turn(plain, "second").__enter__()
+    proxy.arrive()
+    assert plain.info("packs/aa/old") is None
+
+
+def test_a_deletion_that_was_certainly_not_done_is_repeated_a_few_times(
+    proxy: S3Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_once, "_FIRST_PAUSE_S", 0.0)
+    backend = open_at(proxy.server.url(), proxy.endpoint)
+    backend.put("there", b"some bytes")
+    proxy.schedule = lambda call: Fault.BUSY
+
+    before = proxy.calls
+    with pytest.raises(StorageUnavailable, match="SlowDown"):
+        backend.delete("there")
+    assert proxy.calls == before + s3._ATTEMPTS
+
+    refused = open_at(backend.url, "http://127.0.0.1:9")
+    sent: list[object] = []
+    refused._client_once.meta.events.register("before-send.s3", lambda **_: sent.append(1))
+    with pytest.raises(Unreachable):
+        refused.delete("there")
+    assert len(sent) == s3._ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "again"),
+    [(429, "429", True), (503, "SlowDown", True), (503, "503", False), (502, "502", False)],
+)
+def test_a_gateway_that_says_503_may_have_passed_a_deletion_on(status: int, code: str, again: bool) -> None:
+    answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+    assert certainly_not_done(ClientError(answer, "DeleteObject")) is again
 
 
 def test_a_server_that_stays_silent_is_given_up(proxy: S3Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
