@@ -8,7 +8,6 @@ deleted one could meet its renewal.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +16,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from store import conditional
+from store import conditional, elapsed
 from store.backend import Backend
 from store.catalog import Catalog
 from store.errors import HoldExists, HoldNotFound, InputError, IntegrityError, KeyMissing
@@ -88,7 +87,7 @@ class Hold:
 
     def take(self) -> None:
         """Take or renew the hold; raises `HoldExists`, or `SnapshotNotFound` if the snapshot is no more."""
-        began = time.monotonic()
+        began = elapsed.seconds()
         open_snapshot(self._backend, self.snapshot)
         take_back(self._log, self._catalog, self.snapshot, by=f"hold {self.name}")
         self._write()
@@ -97,7 +96,7 @@ class Hold:
 
     def renew(self) -> None:
         """Take the hold again if a quarter of its time is over; cheap enough to be called at every step."""
-        if time.monotonic() - self._written >= self._seconds / 4:
+        if elapsed.seconds() - self._written >= self._seconds / 4:
             self.take()
 
     def release(self) -> None:

@@ -6,10 +6,9 @@ clock. It protects, it does not exclude: several workers may hold the lease of o
 
 from __future__ import annotations
 
-import time
 import uuid
 
-from store import conditional
+from store import conditional, elapsed
 from store.backend import Backend
 from store.errors import KeyMissing
 from store.format import lease_key, seal
@@ -29,7 +28,7 @@ class Lease:
 
     def hold(self) -> None:
         """Take or renew the lease unless this process did so recently."""
-        if time.monotonic() - self._written < LEASE_SECONDS / 4:
+        if elapsed.seconds() - self._written < LEASE_SECONDS / 4:
             return
         key = lease_key(self._build)
         body = seal(
@@ -42,4 +41,4 @@ class Lease:
         else:
             # Whether our write or another worker's lands, the lease is fresh.
             conditional.replace(self._backend, key, body, before=before, token=token)
-        self._written = time.monotonic()
+        self._written = elapsed.seconds()

@@ -9,7 +9,6 @@ takes to arrive.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from store import conditional
+from store import conditional, elapsed
 from store.backend import Backend
 from store.errors import (
     AccessDenied,
@@ -49,7 +48,7 @@ class Turn:
         self._under_way = False
 
     def __enter__(self) -> Self:
-        began = time.monotonic()
+        began = elapsed.seconds()
         body = self._encode(TURN_SECONDS)
         if not conditional.create(self._backend, TURN_KEY, body):
             before, token = self._backend.read_with_token(TURN_KEY)
@@ -78,8 +77,8 @@ class Turn:
 
     def check(self) -> None:
         """Make sure that the turn is ours, and renew it now and then; raises `CollectorBusy` if it is not."""
-        if time.monotonic() - self._renewed > _RENEW_AFTER_S:
-            began = time.monotonic()
+        if elapsed.seconds() - self._renewed > _RENEW_AFTER_S:
+            began = elapsed.seconds()
             self._write(self._encode(TURN_SECONDS))
             self._renewed = began
         else:

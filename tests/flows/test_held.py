@@ -38,7 +38,7 @@ def test_a_hold_that_was_removed_meanwhile_is_made_again(
     store = Store.create(str(tmp_path))
     snapshot = store.pin(store.publish([memory(1)], message="one"), message="one").id
     elapsed = 0.0
-    monkeypatch.setattr("store.holds.time.monotonic", lambda: elapsed)
+    monkeypatch.setattr("store.elapsed.seconds", lambda: elapsed)
 
     with held(store, snapshot, purpose="evaluation") as renew:
         [hold] = store.holds()

@@ -50,7 +50,7 @@ def test_a_turn_ends_five_minutes_after_its_last_renewal(
     clocked: ClockedBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elapsed = 0.0
-    monkeypatch.setattr("store.gc.turn.time.monotonic", lambda: elapsed)
+    monkeypatch.setattr("store.elapsed.seconds", lambda: elapsed)
     first = Turn(clocked, "first")
     first.__enter__()
     clocked.clock.forward(clocked, minutes=4)

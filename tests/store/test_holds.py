@@ -75,7 +75,7 @@ def test_a_hold_is_renewed_when_a_quarter_of_its_time_is_over(
 ) -> None:
     one, _ = snapshots(held)
     elapsed = 0.0
-    monkeypatch.setattr("store.holds.time.monotonic", lambda: elapsed)
+    monkeypatch.setattr("store.elapsed.seconds", lambda: elapsed)
     hold = held.hold("run", one, seconds=4000)
     hold.take()
     [before] = held.holds()
