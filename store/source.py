@@ -246,7 +246,7 @@ class Stored:
             chosen[position // GROUP_ROWS].append(position % GROUP_ROWS)
 
         def take(groups: Sequence[int]) -> list[pa.Table]:
-            kept: dict[int, Any] = {group: self._cache.get(self.segment.index, group) for group in groups}
+            kept: dict[int, Any] = {group: self._cache.get(self.segment, group) for group in groups}
             missing = [group for group, table in kept.items() if table is None]
             kept.update(zip(missing, self._load(missing), strict=True))
             return [wanted.rows_in(kept[group], chosen[group]) for group in groups]
@@ -255,7 +255,7 @@ class Stored:
         return [table for tables in taken for table in tables]
 
     def _group(self, group: int) -> pa.Table:
-        table = self._cache.get(self.segment.index, group)
+        table = self._cache.get(self.segment, group)
         return table if table is not None else self._load([group])[0]
 
     def _load(self, groups: Sequence[int]) -> list[pa.Table]:
@@ -263,7 +263,7 @@ class Stored:
         if len(tables) > 1:  # slices of one table, of which any would keep all in memory
             tables = [table.take(pa.array(range(len(table)), pa.int64())) for table in tables]
         for group, table in zip(groups, tables, strict=True):
-            self._cache.keep(self.segment.index, group, table)
+            self._cache.keep(self.segment, group, table)
         return tables
 
     def _read(self, groups: Sequence[int]) -> list[pa.Table]:

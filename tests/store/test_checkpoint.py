@@ -462,6 +462,32 @@ def test_rows_that_were_collected_leave_the_segments_and_the_state(quick_store: 
     assert store.verify(full=True).findings == ()
 
 
+def test_an_index_that_is_named_again_counts_for_who_has_its_rows_in_memory(quick_store: Store) -> None:
+    """After a collection the same elements make the same pack and the same index file, of a later commit."""
+    elements = [memory(n, size=16) for n in range(20)]
+    names = {element.version for element in elements}
+    [*refs] = quick_store.publish(elements, message="first")
+    assert len(quick_store.catalog().get_all(names)) == 20
+    other = reopened(quick_store)
+    pack = pack_of(other, refs[0])
+    append(other, "condemn", _removal([pack], []))
+    append(other, "collect", _removal([pack], []))
+    other.backend.delete(pack_key(pack))
+    append(other, "swept")
+    assert not quick_store.catalog().get_all(names)
+
+    other.publish(elements, message="again")
+
+    first, *_, last = quick_store.log()
+    assert first.indexes == last.indexes
+    for opened in (quick_store, other, reopened(quick_store)):
+        assert {row.commit for row in opened.catalog().get_all(names).values()} == {last.sequence}
+        assert opened.catalog().known(names) == names
+        assert [row.version for row in opened.catalog().versions(refs[0].name)] == [refs[0].version]
+        assert len(versions(opened)) == 20
+    assert quick_store.pin(refs, message="all of them").count == 20
+
+
 def test_threads_share_a_store_while_checkpoints_are_written(store: Store) -> None:
     def work(number: int) -> bytes:
         [ref] = store.publish([memory(number)], message=str(number))
