@@ -83,6 +83,16 @@ class Catalog:
                 except IntegrityError as error:
                     self._distrust_checkpoint(error)
 
+    def fall_back(self, checkpoint: Checkpoint, error: IntegrityError) -> None:
+        """Catch up without `checkpoint`, which led to `error`; raise that if the log itself did.
+
+        What others committed meanwhile is taken in as well.
+        """
+        with self._lock:
+            if self._store_log.checkpoint is checkpoint:  # else another thread went on from another one
+                self._distrust_checkpoint(error)
+            self.catch_up()
+
     def known(self, versions: Iterable[str]) -> set[str]:
         """Return those of `versions` that a writer need not publish again."""
         found = self._look_up("version", versions, columns=NEEDED, free=True)
@@ -142,13 +152,26 @@ class Catalog:
         return sorted(self._ask(collect), key=lambda row: (row.name, row.commit, row.version))
 
     def scan(self, columns: Sequence[str], kind: str | None = None) -> Iterator[pa.Table]:
-        """Yield `columns` of every visible version, of one kind or of all, by name, in bounded memory."""
-        bounds = () if kind is None else (f"{kind}/", f"{kind}0")
+        """Yield `columns` of every visible version, of one kind or of all, by name, in bounded memory.
+
+        Where a checkpoint leads to what is damaged or gone, an older one goes on, in the end the log itself:
+        all rows of a name come in one table, so what is missing then is all that comes after the last name.
+        """
+        first, end = ("", "\U0010ffff") if kind is None else (f"{kind}/", f"{kind}0")
         needed = list(dict.fromkeys([*columns, *NEEDED, "kind"]))
-        for table in self._in_order(needed, *bounds):
-            yield (table if kind is None else table.filter(pc.equal(table["kind"], kind))).select(
-                list(columns)
-            )
+        last = ""
+        while True:
+            checkpoint, done = self._checkpoint, last
+            try:
+                for table in self._in_order(needed, max(first, done), end):
+                    last = table["name"][-1].as_py()
+                    wanted = table.filter(pc.greater(table["name"], done)) if done else table
+                    if kind is not None:
+                        wanted = wanted.filter(pc.equal(wanted["kind"], kind))
+                    yield wanted.select(list(columns))
+                return
+            except IntegrityError as error:
+                self.fall_back(checkpoint, error)
 
     def packs(self) -> dict[str, int]:
         """Return every pack that a visible row is in, with its size."""
@@ -192,7 +215,8 @@ class Catalog:
         def collect() -> pa.Table:
             sources = list(self._sources.values())
             if column == "version":
-                by_index = {source.segment.index: source for source in sources}
+                # Of a file that later commits name again, the one of the checkpoint: it comes first.
+                by_index = {source.segment.index: source for source in reversed(sources)}
                 for bundle in self._checkpoint.bundles:
                     open_bundle(self._backend, bundle, by_index)
             fresh = [source for source in sources if not source.is_prepared(column)]

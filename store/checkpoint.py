@@ -19,7 +19,7 @@ from store.backend import Backend
 from store.catalog import Catalog
 from store.directory import read_section
 from store.entry import Commit
-from store.errors import CellarError
+from store.errors import CellarError, IntegrityError
 from store.format import bundle_key, directory_key, history_key, index_key, sha256
 from store.history import Block, encode_block
 from store.index import IndexBuilder, write_index
@@ -59,24 +59,31 @@ def write_checkpoint(
 ) -> Checkpoint:
     """Write a checkpoint up to the tip of the log that was read, start from it, and return it.
 
-    With `without_dead` no segment of it holds a row that was collected. Raises `IntegrityError` if a file
-    that it needs is damaged.
+    With `without_dead` no segment of it holds a row that was collected. What the last checkpoint lost is made
+    from an older one, in the end from the log. Raises `IntegrityError` if what the log itself names is
+    damaged.
     """
-    with log.lock:
-        catalog.catch_up()
-        base, tip, removals, plain = log.checkpoint, log.tip, catalog.removals, catalog.plain
-        entries, sources = log.recent_entries(), catalog.sources
-    segments = []
-    for group in _plan(sources, base.sequence):
-        if len(group) == 1 and not _must_change(group[0], removals, without_dead=without_dead):
-            segments.append(group[0].segment)
-        else:
-            segments += _merge(backend, group, removals)
+    while True:
+        with log.lock:
+            catalog.catch_up()
+            base, tip, removals, plain = log.checkpoint, log.tip, catalog.removals, catalog.plain
+            entries, sources = log.recent_entries(), catalog.sources
+        try:
+            segments = []
+            for group in _plan(sources, base.sequence):
+                if len(group) == 1 and not _must_change(group[0], removals, without_dead=without_dead):
+                    segments.append(group[0].segment)
+                else:
+                    segments += _merge(backend, group, removals)
+            bundles = tuple(_bundle(backend, base, segments))
+            break
+        except IntegrityError as error:
+            catalog.fall_back(base, error)
     checkpoint = Checkpoint(
         sequence=tip.sequence,
         tip=tip.digest,
         segments=tuple(segments),
-        bundles=tuple(_bundle(backend, base, segments)),
+        bundles=bundles,
         history=tuple(_extend_history(backend, log, base, entries)),
         removals=replace(removals, dead={}) if without_dead else removals,
         plain=plain,

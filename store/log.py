@@ -175,12 +175,16 @@ class Log:
         """Make one commit, whoever else commits at the same time.
 
         `prepare` is called on a fresh view of the log, again after every lost race, and returns what to
-        commit or the earlier commit that makes this one superfluous.
+        commit or the earlier commit that makes this one superfluous. It is called again as well if it came
+        upon damage, and the log was opened anew: part of the answer may be of a time before later entries.
         """
         with self.lock:
             for _ in range(_LOST_RACES):
                 self.refresh()
+                seen = self.tip.digest
                 draft = prepare()
+                if self.tip.digest != seen:
+                    continue
                 if isinstance(draft, Commit):
                     return draft
                 self._check_origin()

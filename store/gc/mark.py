@@ -78,7 +78,7 @@ class Marker:
         for snapshot, name in wanted.items():
             if snapshot not in view.heads and snapshot not in gone:
                 self._packs_of(view, snapshot, name)  # a listing may be late
-        return {snapshot for snapshot in wanted if snapshot not in dangling(view)} | (young - gone.keys())
+        return (wanted.keys() - dangling(view).keys()) | (young - gone.keys())
 
     def _kept_packs(self, view: View, snapshots: set[str]) -> set[str]:
         packs = view.protected.packs | view.recent_packs | self._graph.homes(view.protected.requires)
