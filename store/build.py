@@ -29,13 +29,11 @@ from store.lease import Lease
 from store.log import PUBLISH, Commit, Draft, Log
 from store.pack import TARGET_BYTES
 from store.parallel import in_parallel
-from store.rows import SCHEMA, Row, decode_table, rows_of
+from store.rows import SCHEMA, Row, decode_table, iter_rows, rows_of
 from store.visibility import sorted_rows
 from store.writer import Receipt, Writer
 
 _MAX_UNIT = 256
-_CHECKED_ROWS = 1024
-"""Rows that are turned into objects at once to be checked: all of a large build would fill the memory."""
 _log = logging.getLogger(__name__)
 
 
@@ -201,13 +199,10 @@ class Build:
     def _decode(self, key: str, data: bytes) -> tuple[Receipt, pa.Table]:
         digest = key.rpartition("/")[2].removesuffix(".parquet")
         table, metadata = decode_table(check_digest(data, digest, key, holds="part of a build"), key)
-        for start in range(0, len(table), _CHECKED_ROWS):
-            forged = next(
-                (row for row in rows_of(table.slice(start, _CHECKED_ROWS)) if not row.is_authentic()), None
-            )
-            if forged is not None:
+        for row in iter_rows(table):  # all rows of a large build as objects would fill the memory
+            if not row.is_authentic():
                 raise IntegrityError(
-                    f"{key} describes {forged.name} in a way that its version denies; run the build again"
+                    f"{key} describes {row.name} in a way that its version denies; run the build again"
                 )
         receipt = Receipt(
             build=self.name,

@@ -37,6 +37,11 @@ MAX_NAME_BYTES = 512
 MAX_PAYLOAD_BYTES = 4 * 1024**3
 """A pack is uploaded in one request, and S3 takes 5 GiB at most in one."""
 
+MAX_RECORD_BYTES = 16 * 1024**2
+"""JSON text of provenance, facts and requirements of one element: decoded, it takes thirty times its size."""
+_REQUIREMENT_BYTES = 67
+"""A version as JSON text, with its comma."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
@@ -115,6 +120,8 @@ class Element:
     requires: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    provenance_json: bytes = field(init=False, repr=False, compare=False)
+    """The provenance as canonical JSON."""
     facts_json: bytes = field(init=False, repr=False, compare=False)
     """The facts as canonical JSON."""
 
@@ -136,7 +143,14 @@ class Element:
         object.__setattr__(self, "requires", tuple(sorted(set(self.requires))))
         object.__setattr__(self, "provenance", plain(self.provenance))
         object.__setattr__(self, "facts", plain(self.facts))
+        object.__setattr__(self, "provenance_json", canonical_json(self.provenance))
         object.__setattr__(self, "facts_json", canonical_json(self.facts))
+        size = len(self.provenance_json) + len(self.facts_json) + _REQUIREMENT_BYTES * len(self.requires)
+        if size > MAX_RECORD_BYTES:
+            raise InvalidRecord(
+                f"{self.full_name}: provenance, facts and requirements take {size:,} bytes as JSON, more "
+                f"than {MAX_RECORD_BYTES:,}; put what is large into the payload"
+            )
 
     @property
     def full_name(self) -> str:
@@ -156,7 +170,14 @@ class Element:
     @cached_property
     def record_json(self) -> bytes:
         """The record as canonical JSON."""
-        return canonical_json(self.record)
+        return encode_record(
+            self.full_name,
+            self.media,
+            self.digest,
+            len(self.payload),
+            self.requires,
+            self.provenance_json.decode(),
+        )
 
     @property
     def record(self) -> dict[str, Any]:

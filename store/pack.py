@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.backend import Body, HashedBytes
-from store.element import Element, check_full_name, describe_tensors, record_of
-from store.errors import IntegrityError
+from store.element import MAX_RECORD_BYTES, Element, check_full_name, describe_tensors, record_of
+from store.errors import IntegrityError, InvalidPayload
 from store.format import RESTORE, canonical_json, is_digest, pack_key, sha256
 from store.rows import Row
 
@@ -35,6 +35,8 @@ _FRAME = struct.Struct("<4sIQ32s32s")
 FRAME_BYTES = _FRAME.size
 """What a frame takes beside its head and payload."""
 _TAIL = struct.Struct("<Q32s8s")
+MAX_HEAD_BYTES = MAX_RECORD_BYTES + 1024**2
+"""A head holds little beside what is limited by itself; the footer of a pack is smaller than that, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,10 @@ class PackBuilder:
         """Append one element; raises `InvalidPayload` if a safetensors payload is malformed."""
         dtype, shape = describe_tensors(element.media, element.payload, element.full_name)
         head = _head(dtype, element.facts_json, element.record_json, shape)
+        if len(head) > MAX_HEAD_BYTES:
+            raise InvalidPayload(
+                f"{element.full_name}: its media type, or dtype or shape of its largest tensor, is too long"
+            )
         length, digest = len(element.payload), bytes.fromhex(element.digest)
         start = self._size
         self._append(_FRAME.pack(FRAME, len(head), length, hashlib.sha256(head).digest(), digest))
@@ -241,7 +247,7 @@ def _is_place(entry: object) -> bool:
 def _json_object(text: memoryview, name: str) -> dict[str, Any]:
     """Decode a head or the footer: its checksum shows that it is whole, not that a store wrote it."""
     try:
-        value = json.loads(bytes(text))
+        value = json.loads(bytes(text)) if len(text) <= MAX_HEAD_BYTES else None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

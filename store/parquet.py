@@ -48,10 +48,10 @@ def check_columns(table: pa.Table, schema: pa.Schema) -> None:
             raise ValueError("a null")
 
 
-def check_footer(footer: pq.FileMetaData, numbers: Iterable[int]) -> int:
+def check_footer(footer: pq.FileMetaData, numbers: Iterable[int], *, most: int | None = None) -> int:
     """Return the bytes of the largest of the row groups `numbers`.
 
-    Raises `ValueError` if they are together larger than any table of a store can be.
+    Raises `ValueError` if they are together larger than any table of a store can be, or than `most` bytes.
     """
     size = rows = largest = 0
     for number in numbers:
@@ -61,37 +61,45 @@ def check_footer(footer: pq.FileMetaData, numbers: Iterable[int]) -> int:
         size += group.total_byte_size
         largest = max(largest, group.total_byte_size)
         rows += group.num_rows
-    if max(footer.num_rows, rows) > _MAX_ROWS or size > _MAX_DECODED_BYTES:
+    if max(footer.num_rows, rows) > _MAX_ROWS or size > _limit(most):
         raise ValueError("too large")
     return largest
 
 
-def read_parquet(source: pa.NativeFile, footer: pq.FileMetaData | None = None) -> pa.Table:
+def _limit(most: int | None) -> int:
+    return _MAX_DECODED_BYTES if most is None else min(most, _MAX_DECODED_BYTES)
+
+
+def read_parquet(source: pa.NativeFile, *, most: int | None = None) -> pa.Table:
     """Read a whole Parquet file on the calling thread; `ValueError` if it is larger than a table can be.
+
+    So it is if it grows to more than `most` bytes, where the caller knows how large it can be.
 
     pyarrow's thread pools gain nothing on files of this size, and a short process that started them is now
     and then aborted by the C++ runtime at exit ("terminate called without an active exception").
     """
-    file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
-    return read_groups(file, range(file.metadata.num_row_groups))
+    file = pq.ParquetFile(source, pre_buffer=False)
+    return read_groups(file, range(file.metadata.num_row_groups), most=most)
 
 
-def iter_batches(file: pq.ParquetFile, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def iter_batches(
+    file: pq.ParquetFile, numbers: Sequence[int], *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups in small batches, none of which grows without bound."""
-    largest = check_footer(file.metadata, numbers)
-    rows = max(1, min(_BATCH_ROWS, _MAX_DECODED_BYTES // (largest + 1)))  # each may hold all of a dictionary
+    largest = check_footer(file.metadata, numbers, most=most)
+    rows = max(1, min(_BATCH_ROWS, _limit(most) // (largest + 1)))  # each may hold all of a dictionary
     yield from file.iter_batches(batch_size=rows, row_groups=list(numbers), use_threads=False)
 
 
-def read_groups(file: pq.ParquetFile, numbers: Sequence[int]) -> pa.Table:
+def read_groups(file: pq.ParquetFile, numbers: Sequence[int], *, most: int | None = None) -> pa.Table:
     """Read some row groups in small batches, so that a file cannot grow without bound while it is decoded.
 
     Dictionaries let a few kilobytes stand for gigabytes, which the sizes in the footer do not show.
     """
     batches, size = [], 0
-    for batch in iter_batches(file, numbers):
+    for batch in iter_batches(file, numbers, most=most):
         size += batch.nbytes
-        if size > _MAX_DECODED_BYTES:
+        if size > _limit(most):
             raise ValueError("too large")
         batches.append(batch)
     table = pa.Table.from_batches(batches, schema=file.schema_arrow).combine_chunks()

@@ -17,7 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from store.element import KINDS, MAX_PAYLOAD_BYTES, Ref, check_full_name, encode_record, record_of
+from store.element import (
+    KINDS,
+    MAX_PAYLOAD_BYTES,
+    MAX_RECORD_BYTES,
+    Ref,
+    check_full_name,
+    encode_record,
+    record_of,
+)
 from store.errors import IntegrityError
 from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, encode_json, sha256
 from store.parquet import UNREADABLE, check_columns, encode_table, iter_batches, read_parquet
@@ -59,6 +67,9 @@ _MANY = 200
 _decode = json.JSONDecoder().raw_decode
 _MIN_OFFSET = 8
 """A pack starts with eight bytes of magic."""
+_ROWS_AT_ONCE = 1024
+_TEXT_AT_ONCE = 4 * 1024**2
+"""JSON text that `iter_rows` holds decoded at one time, unless that of one row is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +179,13 @@ def _batches(file: pq.ParquetFile, key: str) -> Iterator[pa.Table]:
         yield check_table(pa.Table.from_batches([batch]), key)
 
 
-def decode_table(data: bytes, key: str) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a file of rows and its metadata; raises `IntegrityError` naming `key` if it is not one."""
+def decode_table(data: bytes, key: str, *, most: int | None = None) -> tuple[pa.Table, dict[str, Any]]:
+    """Read a file of rows and its metadata; raises `IntegrityError` naming `key` if it is not one.
+
+    It is not if it takes more than `most` bytes decoded, for callers that know how large it can be.
+    """
     try:
-        table = read_parquet(pa.BufferReader(data))
+        table = read_parquet(pa.BufferReader(data), most=most)
         metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
     except UNREADABLE as error:
         raise IntegrityError(f"{key} is not a table of this store; {RESTORE}") from error
@@ -194,7 +208,15 @@ def check_table(table: pa.Table, key: str) -> pa.Table:
         found = pc.min_max(table[name]).as_py()
         if len(table) and not (least <= found["min"] and found["max"] <= most):
             raise IntegrityError(f"{key} has an impossible {name}; {RESTORE}")
+    if len(table) and pc.max(text_bytes(table)).as_py() > MAX_RECORD_BYTES:
+        raise IntegrityError(f"{key} has a row that is larger than any can be; {RESTORE}")
     return table.replace_schema_metadata({_SOURCE_KEY: key.encode()})
+
+
+def text_bytes(table: pa.Table) -> pa.ChunkedArray:
+    """Return how many bytes of JSON text each row has; compressed they are nearly free, decoded very dear."""
+    columns = (pc.binary_length(table[name]).cast(pa.int64()) for name in ("provenance", "facts"))
+    return pc.add(*columns)
 
 
 def _is_metadata(metadata: object, key: str) -> bool:
@@ -223,6 +245,18 @@ def rows_of(
     except UNREADABLE as error:
         key = (table.schema.metadata or {}).get(_SOURCE_KEY, b"a table").decode()
         raise IntegrityError(f"{key} holds a row that describes no element; {RESTORE}") from error
+
+
+def iter_rows(table: pa.Table) -> Iterator[Row]:
+    """Yield the rows of a table as `rows_of` returns them, without holding all of them at one time."""
+    start = size = 0
+    for end, more in enumerate(text_bytes(table).to_pylist()):
+        if end - start == _ROWS_AT_ONCE or (end > start and size + more > _TEXT_AT_ONCE):
+            yield from rows_of(table.slice(start, end - start))
+            start, size = end, 0
+        size += more
+    if start < len(table):
+        yield from rows_of(table.slice(start))
 
 
 def _rows_of(table: pa.Table, commit: int) -> list[Row]:

@@ -12,7 +12,7 @@ from store.backend import Backend
 from store.fetch import read_payloads
 from store.prefetch import prefetched
 from store.region import owned
-from store.rows import Row, rows_of
+from store.rows import Row, iter_rows
 
 _REQUEST_BYTES = 17 * 1024**2
 """What one request asks for, unless one payload alone is larger: half a pack of the usual size."""
@@ -23,7 +23,6 @@ _GAP_BYTES = 64 * 1024
 """Unwanted bytes between two payloads that are cheaper to read than to ask around."""
 _TABLE_BYTES = 32 * 1024**2
 """Rows, as tables, that are sorted at once."""
-_BATCH_ROWS = 1024
 
 
 def stream_payloads(backend: Backend, rows: Iterable[Row]) -> Generator[tuple[Row, bytes], None, None]:
@@ -84,8 +83,7 @@ def _sorted_rows(tables: list[pa.Table]) -> Iterator[Row]:
     table = pa.concat_tables(tables)
     tables.clear()  # only the sorted copy is kept
     table = table.take(pc.sort_indices(table, [("pack", "ascending"), ("offset", "ascending")]))
-    for start in range(0, len(table), _BATCH_ROWS):
-        yield from rows_of(table.slice(start, _BATCH_ROWS))
+    yield from iter_rows(table)
 
 
 def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:

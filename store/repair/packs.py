@@ -14,7 +14,7 @@ from store.fetch import read_payload
 from store.format import BUILD_PREFIX, PACK_PREFIX, index_key, pack_key
 from store.pack import PackBuilder
 from store.repair.report import Repaired
-from store.rows import Row, decode_batches, rows_of
+from store.rows import Row, decode_batches, iter_rows
 from store.store import Store
 from store.verify.inspection import Inspection
 
@@ -72,6 +72,6 @@ def _rows_in(inspection: Inspection, packs: set[str]) -> dict[str, list[Row]]:
     keys += [key for key in survey.keys(BUILD_PREFIX, ".parquet") if key not in damaged]
     for key in keys:
         for table in decode_batches(survey.read(key), key)[1]:
-            for row in rows_of(table.filter(pc.is_in(table["pack"], value_set=wanted))):
+            for row in iter_rows(table.filter(pc.is_in(table["pack"], value_set=wanted))):
                 found[row.pack][row.offset] = row
     return {pack: list(rows.values()) for pack, rows in found.items() if rows}

@@ -12,12 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from store.backend import Backend
 from store.errors import CellarError, IntegrityError, MissingRequirement
 from store.format import FORMAT_KEY, RESTORE, TAG_PREFIX, check_digest
 from store.pack import FRAME_BYTES, head_of
 from store.parquet import UNREADABLE
-from store.rows import Row, decode_table, rows_of
+from store.rows import Row, decode_table, rows_of, text_bytes
 from store.signature import Signature, read_signature
 from store.snapshot import open_snapshot, snapshot_id
 from store.snapshot_head import footer_of, read_head
@@ -28,6 +31,12 @@ from store.verify import Progress, silent
 
 _AGAIN = "get it again from where it was made"
 _KIB, _MIB = 1024, 1024**2
+_TABLE_FACTOR = 8
+"""A row takes less than this many times the bytes of its frame: it repeats names and digests only."""
+_REQUIREMENT_BYTES = 66
+"""A version between quotes, as a head holds it."""
+_SIZE_BYTES = 2
+"""The least that one number of a shape takes in a head."""
 _DIGEST = r"[0-9a-f]{64}"
 _FORMAT, _TAG, _PACK, _INDEX, _TABLE, _HEAD, _LOG, _SIGNATURE = range(8)
 _KEYS: tuple[tuple[int, re.Pattern[str], int], ...] = (
@@ -127,15 +136,18 @@ class _Check:
     def _table(self, kind: int, noun: str, metadata: object) -> tuple[bytes, list[Row]]:
         """Decode the one table of a kind; return it as it is stored, and its rows by name.
 
-        Its metadata is known; and it has at most as many rows as frames fit into the packs, since a few bytes
-        may stand for very many equal rows.
+        Its metadata is known; and it says no more than the heads of frames in the packs, since a few bytes
+        may stand for very many equal rows, or for very much text. That shows before any text is decoded.
         """
         [digest] = self._named(kind, noun, 1)
         key = self._keys[kind][0][0]
         data = check_digest(self._backend.read(key), digest, key, holds=noun)
-        table, found = decode_table(data, key)
-        if found != metadata or not 0 < len(table) <= sum(self._packs().values()) // FRAME_BYTES:
+        size = sum(self._packs().values())
+        table, found = decode_table(data, key, most=_TABLE_FACTOR * size + _MIB)
+        if found != metadata or not len(table):
             raise self._refused(key, "tells of other packs than there are")
+        if _framed_bytes(table) > size:
+            raise self._refused(key, "says more than its packs can hold")
         return data, sorted(rows_of(table), key=lambda row: (row.name, row.version))
 
     def _packs(self) -> dict[str, int]:
@@ -203,6 +215,15 @@ class _Check:
             f"{key} {problem}, so {self._backend.url} is damaged or was not made by "
             f"`cellar snapshot export`; {_AGAIN}"
         )
+
+
+def _framed_bytes(table: pa.Table) -> int:
+    """Return the least that the frames of these rows take in packs: each head repeats what its row says."""
+    lists = ((_REQUIREMENT_BYTES, table["requires"]), (_SIZE_BYTES, table["shape"]))
+    text: int = pc.sum(text_bytes(table)).as_py()
+    return (
+        text + FRAME_BYTES * len(table) + sum(least * len(pc.list_flatten(column)) for least, column in lists)
+    )
 
 
 def _described(row: Row) -> tuple[object, ...]:

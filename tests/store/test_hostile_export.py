@@ -321,6 +321,26 @@ def test_a_pack_that_is_well_sealed_but_forged_is_refused(
     )
 
 
+@pytest.mark.parametrize("size", [10_000, 8 * 1024**2], ids=["little", "much"])
+@pytest.mark.parametrize("column", ["facts", "provenance", "requires", "shape"])
+def test_a_table_that_says_more_than_its_packs_can_is_refused_undecoded(
+    objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, size: int
+) -> None:
+    """Compressed, such a table is small; as Python objects it takes thirty times its text."""
+    key = one(objects, "index/")
+    table, metadata = decode_table(objects[key], key)
+    lists = {"requires": ["a" * 64] * (size // 64), "shape": [1] * min(size // 2, 10**6)}
+    row = {**table.to_pylist()[0], column: lists.get(column, '{"a":[' + "[]," * (size // 3) + "[]]}")}
+    forged = pa.Table.from_pylist([row], schema=SCHEMA)
+    data = encode_table(forged.replace_schema_metadata({"cellar": json.dumps(metadata)}))
+    assert len(data) < 30_000
+    (tmp_path / "x.tar").write_bytes(tar_of(with_index(objects, data)))
+    monkeypatch.setattr("store.transfer.check.rows_of", lambda table: pytest.fail("decoded"))
+    with pytest.raises(IntegrityError, match=r"says more than its packs|is not a table") as caught:
+        check_archive(str(tmp_path / "x.tar"))
+    assert caught.value.exit_code == 5
+
+
 def test_a_hidden_frame_that_is_an_element_is_allowed(objects: Objects, tmp_path: Path) -> None:
     """Packs travel whole where most of them is wanted, so they may hold more than the snapshot."""
     rows = [row for row in rows_in(objects) if row.kind == "codec"]
@@ -359,13 +379,15 @@ def test_a_bomb_of_a_table_is_refused(
     refused(with_index(objects, bomb), "is not a table of this store")
 
 
+@pytest.mark.parametrize("count", [100, 20_000])
 def test_more_rows_than_the_packs_have_room_for_are_refused_before_they_are_made(
-    objects: Objects, refused: Callable[[Objects, str], None]
+    objects: Objects, refused: Callable[[Objects, str], None], count: int
 ) -> None:
     row, key = rows_in(objects)[0], one(objects, "index/")
     packs = decode_table(objects[key], key)[1]
 
-    refused(with_index(objects, encode_rows([row] * 20_000, packs)), "other packs than there are")
+    forged = with_index(objects, encode_rows([row] * count, packs))
+    refused(forged, "says more than its packs can hold|is not a table of this store")
 
 
 def test_a_head_that_brings_a_footer_of_its_own_is_refused(

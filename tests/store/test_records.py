@@ -7,16 +7,18 @@ import json
 import unicodedata
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store import KINDS, Element, Ref, canonical_json, fingerprint
-from store.element import check_full_name, encode_record, record_of
+from store import KINDS, Element, Ref, Row, canonical_json, fingerprint
+from store.element import MAX_RECORD_BYTES, SAFETENSORS, check_full_name, encode_record, record_of
 from store.errors import IntegrityError, InvalidName, InvalidPayload, InvalidRecord
 from store.format import seal, sha256, unseal
 from store.pack import PackBuilder
-from store.rows import decode_table, encode_rows, rows_of
+from store.rows import decode_table, encode_rows, iter_rows, rows_of, tabulate, text_bytes
 from tests.store.samples import BYTES, memory, tensors
 
 json_values = st.recursive(
@@ -168,6 +170,27 @@ def test_elements_with_impossible_records_are_refused(change: dict[str, Any]) ->
         Element(**{"kind": "skill", "name": "s", "payload": b"", "media": BYTES, **change})
 
 
+@pytest.mark.parametrize("change", ["provenance", "facts", "requires"])
+def test_a_record_that_readers_could_not_hold_is_refused(change: str) -> None:
+    half = "x" * (MAX_RECORD_BYTES // 2)
+    large = [f"{n:064x}" for n in range(MAX_RECORD_BYTES // 128)] if change == "requires" else {"a": half}
+    fitting: dict[str, Any] = {"kind": "skill", "name": "s", "payload": b"", "provenance": {"b": half[:-9]}}
+    more = {change: {**fitting["provenance"], "a": half} if change == "provenance" else large}
+
+    assert len(Element(**fitting).provenance_json) >= MAX_RECORD_BYTES // 2 - 1
+    with pytest.raises(InvalidRecord, match=r"skill/s: .* as JSON, more than 16,777,216; put"):
+        Element(**{**fitting, **more})
+
+
+def test_a_tensor_whose_shape_makes_a_boundless_head_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("store.pack.MAX_HEAD_BYTES", 2000)
+    builder = PackBuilder()
+    builder.add(Element("skill", "s", tensors((1,) * 500), media=SAFETENSORS))
+    with pytest.raises(InvalidPayload, match="skill/s: its media type, or dtype or shape"):
+        builder.add(Element("skill", "s", tensors((1,) * 1000), media=SAFETENSORS))
+    assert len(builder.seal().rows) == 1
+
+
 @pytest.mark.parametrize("payload", [b"", b"1234567", b"\xff" * 16, tensors((2,))[:-1], tensors((2,)) + b"x"])
 def test_malformed_safetensors_are_refused(payload: bytes) -> None:
     with pytest.raises(InvalidPayload, match="core/c"):
@@ -200,3 +223,25 @@ def test_rows_survive_their_table(numbers: list[int], note: Any) -> None:
     assert metadata == {"note": note}
     assert encode_rows(rows, {"note": note}) == data
     assert all(row.is_authentic() for row in rows)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 50), max_size=12), st.integers(1, 5), st.integers(1, 300))
+def test_rows_of_a_large_table_are_made_in_turn(sizes: list[int], most: int, text: int) -> None:
+    builder = PackBuilder()
+    for number, size in enumerate(sizes):
+        builder.add(Element("skill", str(number), b"", media=BYTES, facts={"text": "x" * size}))
+    rows = builder.seal().rows
+    table, at_once = tabulate(rows), []
+
+    def noted(part: pa.Table) -> list[Row]:
+        at_once.append((len(part), pc.sum(text_bytes(part)).as_py()))
+        return rows_of(part)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("store.rows.rows_of", noted)
+        patch.setattr("store.rows._ROWS_AT_ONCE", most)
+        patch.setattr("store.rows._TEXT_AT_ONCE", text)
+        assert list(iter_rows(table)) == rows
+
+    assert all(count == 1 or (count <= most and size <= text) for count, size in at_once)
