@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -29,7 +28,7 @@ from store.format import (
     unseal,
 )
 from store.keytable import encode_key_table, encode_positions, text_keys, version_keys
-from store.region import Region, owned, read_regions
+from store.region import Region, is_region, owned, read_regions
 from store.sparse import regions_of
 
 GROUP_ROWS = 1024
@@ -238,15 +237,6 @@ def read_packs(backend: Backend, directory: Directory) -> dict[str, tuple[int, i
             f"{directory_key(directory.index)} has packs that no store has; delete that object"
         )
     return packs
-
-
-def is_region(values: Any) -> bool:
-    """Tell whether JSON `values` describe a region."""
-    if not isinstance(values, list) or len(values) != 3:
-        return False
-    offset, length, digest = values
-    sizes = all(type(size) is int and 0 <= size < 2**62 for size in (offset, length))
-    return sizes and isinstance(digest, str) and is_digest(digest)
 
 
 def _read_region(backend: Backend, key: str, region: Region) -> bytes:

@@ -17,6 +17,8 @@ COLLECT = "collect"
 SWEPT = "swept"
 REPAIR = "repair"
 ACTIONS = frozenset({PUBLISH, PIN, CONDEMN, COLLECT, SWEPT, REPAIR})
+MAX_SEQUENCE = 2**62
+"""No entry has a larger number, and no row could say that it belongs to one."""
 _ENTRY = re.compile(re.escape(LOG_PREFIX) + r"\d{20}\.json")
 
 
@@ -123,6 +125,8 @@ def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
     record = unseal(entry, key, {"action": str, "previous": str, "sequence": int})
     if record["sequence"] != previous.sequence + 1 or record.pop("previous") != previous.digest:
         raise IntegrityError(f"{key} does not follow the entry before it; {RESTORE}")
+    if record["sequence"] > MAX_SEQUENCE:
+        raise IntegrityError(f"{key} has a number that no entry has; delete that object")
     if record["action"] not in ACTIONS:
         raise UnsupportedFormat(
             f"{key} holds the action {record['action']!r}; upgrade cellar to read this store"

@@ -87,7 +87,8 @@ def decode_block(data: bytes, block: Block) -> list[bytes]:
     try:
         table = read_parquet(pa.BufferReader(data))
         check_columns(table, _SCHEMA)
-        if table["sequence"].to_pylist() != list(range(block.first, block.last + 1)):
+        numbers = range(block.first, block.first + len(table))
+        if numbers.stop != block.last + 1 or table["sequence"].to_pylist() != list(numbers):
             raise ValueError("other entries")
     except UNREADABLE as error:
         raise IntegrityError(f"{key} is not a block of log entries; delete that object") from error

@@ -57,6 +57,8 @@ __all__ = [
 ]
 
 _LOST_RACES = 1000
+_WINDOW = 1024
+"""Entries that are asked for together: what a stray name claims to be the newest may be very far away."""
 LOOK_AGAIN = 64
 """Commits after which a log that others append to looks for a newer checkpoint."""
 _log = logging.getLogger(__name__)
@@ -286,8 +288,11 @@ class Log:
         return commit
 
     def _read_entries(self, first: int, last: int) -> list[bytes]:
-        keys = [log_key(number) for number in range(first, last + 1)]
-        try:
-            return fetch_all(self._backend, keys)
-        except KeyMissing as error:
-            raise IntegrityError(f"an entry of the log is missing ({error}); {RESTORE}") from error
+        entries: list[bytes] = []
+        for start in range(first, last + 1, _WINDOW):
+            keys = [log_key(number) for number in range(start, min(start + _WINDOW, last + 1))]
+            try:
+                entries += fetch_all(self._backend, keys)
+            except KeyMissing as error:
+                raise IntegrityError(f"an entry of the log is missing ({error}); {RESTORE}") from error
+        return entries

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.backend import Backend
-from store.directory import MAX_INDEX_ROWS, Lead, is_region
+from store.directory import MAX_INDEX_ROWS, Lead
+from store.entry import MAX_SEQUENCE
 from store.errors import IntegrityError, KeyMissing
 from store.format import (
     CHECKPOINT_PREFIX,
@@ -25,7 +26,7 @@ from store.format import (
     unseal,
 )
 from store.history import Block
-from store.region import Region
+from store.region import Region, is_region
 from store.removals import Removals
 
 _FIELDS: dict[str, type] = {
@@ -120,6 +121,8 @@ def decode_checkpoint(data: bytes, key: str) -> Checkpoint:
         starts = [*(block.first for block in checkpoint.history), checkpoint.sequence + 1]
         if key != checkpoint_key(checkpoint.sequence, digest):
             raise ValueError("the number of another")
+        if checkpoint.sequence > MAX_SEQUENCE:
+            raise ValueError("the number of no entry")
         if not is_digest(checkpoint.tip) or [end + 1 for end in ends] != starts:
             raise ValueError("not all of the log")
     except ValueError as error:

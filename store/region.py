@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from store.backend import Backend
 from store.backend.cached import CachedBackend
 from store.errors import IntegrityError, KeyMissing
-from store.format import RESTORE, check_digest, sha256
+from store.format import RESTORE, check_digest, is_digest, sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,15 @@ class Region:
     def of(cls, data: bytes, offset: int, length: int) -> Region:
         """Describe a region of `data`."""
         return cls(offset, length, sha256(data[offset : offset + length]))
+
+
+def is_region(values: Any) -> bool:
+    """Tell whether JSON `values` describe a region of some object, however large."""
+    if not isinstance(values, list) or len(values) != 3:
+        return False
+    offset, length, digest = values
+    sizes = all(type(size) is int and 0 <= size < 2**62 for size in (offset, length))
+    return sizes and isinstance(digest, str) and is_digest(digest)
 
 
 def read_regions(

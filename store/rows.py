@@ -26,6 +26,7 @@ from store.element import (
     encode_record,
     record_of,
 )
+from store.entry import MAX_SEQUENCE
 from store.errors import IntegrityError
 from store.format import BUILD_PREFIX, INDEX_PREFIX, RESTORE, canonical_json, encode_json, sha256
 from store.parquet import UNREADABLE, check_columns, encode_table, iter_batches, read_parquet
@@ -203,7 +204,7 @@ def check_table(table: pa.Table, key: str) -> pa.Table:
     for name, least, most in (
         ("offset", _MIN_OFFSET, 2**62),
         ("length", 0, MAX_PAYLOAD_BYTES),
-        ("commit", 0, 2**62),
+        ("commit", 0, MAX_SEQUENCE),
     ):
         found = pc.min_max(table[name]).as_py()
         if len(table) and not (least <= found["min"] and found["max"] <= most):

@@ -20,6 +20,7 @@ import pyarrow as pa
 from store.backend import Backend
 from store.errors import IntegrityError, KeyMissing, SnapshotNotFound
 from store.format import RESTORE, canonical_json, encode_json, is_digest, seal, sha256, snapshot_key, unseal
+from store.region import is_region
 from store.rows import Row, encode_rows
 from store.sparse import regions_of
 
@@ -140,9 +141,9 @@ def _is_head(record: dict[str, Any]) -> bool:
         return False
     names = [name for first, last, *_ in groups for name in (first, last)]
     regions = [region for _, _, *region in groups]
-    if not all(isinstance(name, str) for name in names) or not all(map(_is_region, regions)):
+    if not all(isinstance(name, str) for name in names) or not all(map(is_region, regions)):
         return False
-    if len(record["footer"]) != 3 or not _is_region(record["footer"]):
+    if not is_region(record["footer"]):
         return False
     ends = [*(region[0] for region in regions), record["footer"][0]]
     return (
@@ -155,9 +156,3 @@ def _is_head(record: dict[str, Any]) -> bool:
         and all(type(number) is int and number >= 0 for number in record["kinds"].values())
         and sum(record["kinds"].values()) == record["count"]
     )
-
-
-def _is_region(region: list[Any]) -> bool:
-    offset, length, digest = region
-    sizes = all(type(size) is int and size >= 0 for size in (offset, length))
-    return sizes and isinstance(digest, str) and is_digest(digest)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from store.backend import Body, ObjectInfo
 from store.errors import (
@@ -57,8 +58,7 @@ class LocalBackend:
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
         with self._translated("read", key), self._path(key).open("rb") as file:
-            file.seek(offset)
-            data = file.read(-1 if length is None else length)
+            data = read_range(file, offset, length)
         self._opened = self._opened or key == FORMAT_KEY
         return data
 
@@ -206,6 +206,15 @@ class LocalBackend:
             ) from error
         except OSError as error:
             raise storage_error(error, verb, key, self.url) from error
+
+
+def read_range(file: BinaryIO, offset: int, length: int | None) -> bytes:
+    """Return a part of an open file, fewer bytes at its end; memory for those that it lacks is not taken."""
+    rest = os.fstat(file.fileno()).st_size - offset
+    if rest <= 0:
+        return b""
+    file.seek(offset)
+    return file.read(-1 if length is None else min(length, rest))
 
 
 def storage_error(error: OSError, verb: str, key: str, url: str) -> StorageUnavailable:

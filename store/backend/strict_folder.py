@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from store.backend import ObjectInfo
-from store.backend.local import storage_error
+from store.backend.local import read_range, storage_error
 from store.backend.read_only import Unwritable
 from store.backend.tar import PART
 from store.errors import IntegrityError, KeyMissing, NotAStore
@@ -39,8 +39,7 @@ class StrictFolder(Unwritable):
         with self._translated(key), self._opened(key) as file, os.fdopen(file, "rb", closefd=False) as data:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise self._refused(key, "is no longer a regular file")
-            data.seek(offset)
-            return data.read(-1 if length is None else length)
+            return read_range(data, offset, length)
 
     def read_with_token(self, key: str) -> tuple[bytes, str]:
         return self.read(key), ""

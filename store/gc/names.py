@@ -79,12 +79,13 @@ def read_builds(backend: Backend, now: datetime) -> Iterator[BuildFiles]:
 def lease_counts(backend: Backend, build: str, now: datetime) -> bool:
     """Tell whether the lease of a build still counts, by the storage's clock.
 
-    It never counts longer than `LEASE_SECONDS`, whatever it says, and a damaged one that long.
+    It never counts longer than `LEASE_SECONDS`, and one that is damaged or says what none can counts that
+    long.
     """
     key = lease_key(build)
     try:
         record = unseal(backend.read(key), key, {"seconds": int})
-        seconds = min(int(record["seconds"]), LEASE_SECONDS)
+        seconds = record["seconds"] if 0 <= record["seconds"] <= LEASE_SECONDS else LEASE_SECONDS
     except KeyMissing:
         return False
     except IntegrityError as error:

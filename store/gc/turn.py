@@ -119,7 +119,8 @@ class Turn:
         info = self._backend.info(TURN_KEY)
         if info is None:
             return
-        over = info.modified + timedelta(seconds=min(record["seconds"], TURN_SECONDS))
+        seconds = record["seconds"] if 0 <= record["seconds"] <= TURN_SECONDS else TURN_SECONDS
+        over = info.modified + timedelta(seconds=seconds)
         now = self._backend.now()
         if record["seconds"] and now < over:
             raise self._busy(f"({record['owner']}) may still be at work", _wait(over - now))

@@ -73,9 +73,10 @@ def repair_history(inspection: Inspection, hurt: Collection[str]) -> Iterator[Re
     backend = inspection.survey.backend
     for block in inspection.derived.blocks.values():
         key = history_key(block.digest)
-        if key in hurt and inspection.history.commits.keys() >= set(range(block.first, block.last + 1)):
+        numbers = range(block.first, block.last + 1)  # forged, there may be very many
+        if key in hurt and all(number in inspection.history.commits for number in numbers):
             try:
-                entries = [backend.read(log_key(n)) for n in range(block.first, block.last + 1)]
+                entries = [backend.read(log_key(n)) for n in numbers]
                 made, data = encode_block(block.first, entries)
             except CellarError:
                 continue  # an entry is damaged, and known from elsewhere only

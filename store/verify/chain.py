@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from store.entry import REPAIR, Commit, decode_lone, is_entry
+from store.entry import MAX_SEQUENCE, REPAIR, Commit, decode_lone, is_entry
 from store.errors import IntegrityError, KeyMissing, NotAStore, UnsupportedFormat
 from store.format import (
     EXPORT,
@@ -69,7 +69,7 @@ def check_chain(survey: Survey, derived: Derived) -> History:
     survey.examine(
         keys,
         lambda key, data: _check_entry(entries, key, data),
-        lambda key: Suspect(key, "", commits=[_number(key)]),
+        lambda key: Suspect(key, "", commits=[_number(key)] if _number(key) <= MAX_SEQUENCE else []),
     )
     if derived.newest.sequence:
         history.proofs[derived.newest.sequence] = derived.newest.tip

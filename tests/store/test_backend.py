@@ -51,6 +51,8 @@ def test_a_range_past_the_end_is_cut_short(backend: Backend) -> None:
     assert backend.read("k", offset=10) == b""
     assert backend.read("k", offset=20, length=10) == b""
     assert backend.read("k", offset=20) == b""
+    assert backend.read("k", offset=8, length=2**50) == b"89"
+    assert backend.read("k", offset=2**61, length=2**50) == b""
 
 
 def test_put_replaces_and_empty_objects_exist(backend: Backend) -> None:

@@ -6,6 +6,7 @@ import json
 import random
 from array import array
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.synthetic import synthetic_rows
+from store.backend.local import LocalBackend
 from store.directory import check_directory, decode_header, encode_directory, read_directory, read_packs
 from store.errors import IntegrityError
 from store.format import directory_key, index_key, seal, sha256, unseal
@@ -259,6 +261,20 @@ def _with(index: IndexFile) -> MemoryBackend:
     backend = MemoryBackend()
     write_index(backend, index)
     return backend
+
+
+def test_a_directory_with_endless_groups_costs_time_only(tmp_path: Path, index: IndexFile) -> None:
+    backend = LocalBackend(tmp_path)
+    write_index(backend, index)
+    groups = [[name, offset, 2**50, digest] for name, offset, _, digest in groups_of(index)]
+    backend.put(directory_key(index.digest), with_header(index.directory, groups=groups))
+    version = decode_table(index.data, index_key(index.digest))[0]["version"][0].as_py()
+
+    [found] = open_source(backend, Segment(index.digest, index.rows, 1), GroupCache()).by(
+        Wanted("version", [version])
+    )
+
+    assert found["version"].to_pylist() == [version]
 
 
 def test_a_header_is_decoded_for_its_own_index_only(index: IndexFile) -> None:

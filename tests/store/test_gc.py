@@ -228,7 +228,7 @@ def test_a_live_build_keeps_what_it_has_written_and_what_that_requires(anywhere:
     check_whole(anywhere.store, anywhere.pin([codec().ref, needing(1).ref]))
 
 
-@pytest.mark.parametrize("seconds", [24 * 3600, 10**12, "damaged"])
+@pytest.mark.parametrize("seconds", [24 * 3600, 10**12, -(10**30), "damaged"])
 def test_a_build_that_is_over_loses_its_files_and_its_packs(aging: Aging, seconds: int | str) -> None:
     with aging.store.build("killed", owner="test").writer("unit") as writer:
         writer.add(memory(1))

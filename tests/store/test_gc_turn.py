@@ -9,7 +9,7 @@ import pytest
 from store import Store
 from store.backend.local import LocalBackend
 from store.errors import AccessDenied, CollectorBusy, Unreachable
-from store.format import TURN_KEY
+from store.format import TURN_KEY, seal
 from store.gc import collect
 from store.gc.turn import Turn
 from tests.seaweedfs import S3Server
@@ -128,3 +128,12 @@ def test_whoever_may_only_read_may_look(s3_server: S3Server, monkeypatch: pytest
     assert collect(reader).kept.packs == 1
     with pytest.raises(AccessDenied):
         collect(reader, apply=True)
+
+
+@pytest.mark.parametrize("seconds", [10**30, -(10**30), -1])
+def test_a_turn_of_an_impossible_length_counts_as_long_as_any(clocked: ClockedBackend, seconds: int) -> None:
+    clocked.put(TURN_KEY, seal({"id": "x", "owner": "first", "seconds": seconds}))
+    with pytest.raises(CollectorBusy):
+        Turn(clocked, "second").__enter__()
+    clocked.clock.forward(clocked, minutes=6)
+    Turn(clocked, "second").__enter__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import struct
@@ -17,11 +18,27 @@ import pytest
 
 from store import Store
 from store.backend import open_backend
+from store.backend.read_only import ReadOnlyBackend
 from store.element import SAFETENSORS, describe_tensors
 from store.errors import ConfigurationError, HeadMoved, IntegrityError, InvalidPayload, InvalidURL
-from store.format import INDEX_PREFIX, LOG_PREFIX, checkpoint_key, seal, sha256, unseal
+from store.format import (
+    INDEX_PREFIX,
+    LOG_PREFIX,
+    checkpoint_key,
+    history_key,
+    log_key,
+    seal,
+    sha256,
+    snapshot_key,
+    unseal,
+)
+from store.gc import collect
+from store.history import Block, decode_block, encode_block
+from store.manifest import Checkpoint, encode_checkpoint
+from store.pack import END, FRAME, MAGIC, frames
 from store.parquet import encode_table
 from store.refs import read_ref
+from store.repair import repair
 from store.rows import SCHEMA, decode_table, encode_rows, rows_of
 from store.sparse import SparseTable, regions_of
 from tests.store.samples import codec, memory
@@ -149,6 +166,30 @@ def test_a_dictionary_cannot_blow_up_memory(monkeypatch: pytest.MonkeyPatch) -> 
     assert footer.row_group(0).total_byte_size < 2**22  # so the footer alone does not give it away
     with pytest.raises(IntegrityError, match=KEY):
         decode_table(data, KEY)
+
+
+NESTED = '{"a":[' + "[]," * (6 * 1024**2) + "[]]}"
+"""Text of 18 MiB, which takes twenty times that once it is decoded."""
+
+
+@pytest.mark.parametrize("changes", [{"facts": NESTED}, {"provenance": NESTED}], ids=["facts", "provenance"])
+def test_a_row_with_more_text_than_any_element_is_refused(changes: dict[str, Any]) -> None:
+    data = table(**changes)
+
+    assert len(data) < 20_000
+    with pytest.raises(IntegrityError, match=f"{KEY} has a row that is larger than any can be"):
+        decode_table(data, KEY)
+
+
+def test_a_frame_with_a_larger_head_than_any_is_refused() -> None:
+    head = NESTED.encode()
+    digest, nothing = hashlib.sha256(head).digest(), hashlib.sha256(b"").digest()
+    frame = struct.pack("<4sIQ32s32s", FRAME, len(head), 0, digest, nothing) + head
+    footer = json.dumps({"frames": [[8, 8 + len(frame), 0]]}).encode()
+    tail = struct.pack("<Q32s8s", len(footer), hashlib.sha256(footer).digest(), END)
+
+    with pytest.raises(IntegrityError, match="pack p is damaged: one of its frames or its footer"):
+        list(frames(MAGIC + frame + footer + tail, "p"))
 
 
 def test_snapshot_rows_are_checked_too(tmp_path: Path) -> None:
@@ -316,3 +357,68 @@ def test_a_damaged_checkpoint_is_left_out_and_reported(
     assert name in caplog.text
     assert f"log/{name}" in {finding.key for finding in reopened.verify().findings}
     reopened.publish([memory(100)], message="goes on")
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_stray_name_in_the_log_is_told_at_once(tmp_path: Path, sealed: bool) -> None:
+    store = Store.create(str(tmp_path / "store"))
+    store.publish([memory(1)], message="one")
+    key = log_key(10**19 - 1)
+    entry = unseal(store.backend.read(log_key(1)), log_key(1)) | {"sequence": 10**19 - 1}
+    store.backend.put(key, seal(entry) if sealed else b"x")
+    reads = Counting(store.backend)
+
+    for use in (lambda: list(Store(reads).log()), lambda: collect(Store(reads))):
+        with pytest.raises(IntegrityError, match=f"an entry of the log is missing .{log_key(2)}"):
+            use()
+    assert reads.count < 5000
+    assert [finding.key for finding in store.verify().findings] == [key]
+    assert not repair(store.backend).ok
+
+
+class Counting(ReadOnlyBackend):
+    """Counts what is read, and gives up where that has no end."""
+
+    count = 0
+
+    def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        self.count += 1
+        assert self.count < 10_000
+        return super().read(key, offset=offset, length=length)
+
+
+@pytest.mark.parametrize("last", [10**17, 10**19])
+def test_a_block_that_claims_very_many_entries_is_refused_at_once(tmp_path: Path, last: int) -> None:
+    store = Store.create(str(tmp_path / "store"))
+    store.publish([memory(1)], message="one")
+    good, data = encode_block(1, [store.backend.read(log_key(1))])
+    forged = Block(good.digest, 1, last, 0, good.pins)
+    key, checkpoint = encode_checkpoint(Checkpoint(sequence=last, tip="a" * 64, history=(forged,)))
+    store.backend.put(key, checkpoint)
+
+    with pytest.raises(IntegrityError, match="is not a block of log entries"):
+        decode_block(data, forged)
+    for missing in (True, False):
+        if not missing:
+            store.backend.put(history_key(good.digest), data)
+        assert {finding.key for finding in store.verify().findings} & {key, history_key(good.digest)}
+        repair(store.backend)
+    assert len(Store.open(store.url).catalog().rows()) == 1
+
+
+@pytest.mark.parametrize("size", [2**70, 2**61, 2**50])
+@pytest.mark.parametrize("place", [2, 3], ids=["offset", "length"])
+def test_a_head_that_places_rows_beyond_any_file_is_damage(tmp_path: Path, place: int, size: int) -> None:
+    store = Store.create(str(tmp_path / "store"))
+    snapshot = store.pin(store.publish([memory(1)], message="one"), message="pin")
+    key = snapshot_key(snapshot.id)
+    record = unseal(store.backend.read(key), key)
+    record["groups"][0][place] = size
+    record["footer"][0] = sum(record["groups"][0][2:4])
+    store.backend.put(key, seal(record))
+
+    with pytest.raises(IntegrityError):
+        Store.open(store.url).snapshot(snapshot.id).get(memory(1).full_name)
+    assert not store.verify().ok
+    assert repair(store.backend).ok
+    assert Store.open(store.url).snapshot(snapshot.id).get(memory(1).full_name)

@@ -112,6 +112,8 @@ def test_it_reads_like_any_backend_and_is_never_written(folder: Path) -> None:
     assert backend.read_with_token("format.json")[0] == (folder / "format.json").read_bytes()
     assert (info := backend.info("format.json")) is not None
     assert info.size == (folder / "format.json").stat().st_size
+    assert backend.read("format.json", length=2**50) == backend.read("format.json")
+    assert backend.read("format.json", offset=2**61, length=2**50) == b""
     assert backend.info("none") is None
     with pytest.raises(KeyMissing, match="none does not exist"):
         backend.read("none")
