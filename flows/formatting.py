@@ -57,6 +57,11 @@ def count(value: object) -> str:
     return f"{given:,.0f}" if float(given).is_integer() or abs(given) >= 100 else f"{given:.3g}"
 
 
+def counted(amount: int, noun: str) -> str:
+    """An amount with its noun, in the plural unless it is one: `1 pack`, `1,200 packs`."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
 def share(value: object) -> str:
     """A share in [0, 1] as percent; never rounded up to 100 % where something is missing."""
     given = number(value)

@@ -5,18 +5,19 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from flows.errors import SettingsError
+from flows.origin import origin
 from flows.settings import Settings
 from store import Store
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the configured store; every commit made through it records this flow run and its settings."""
+    """Open the configured store; every commit made through it records this run, its settings and origin."""
     return Store.open(settings.store, run=_run_record(settings), cache=settings.store_cache())
 
 
 def _run_record(settings: Settings) -> dict[str, Any]:
     where = settings.model_dump(mode="json", exclude={"store", "pins", "quiet", "cache_dir", "cache_bytes"})
-    return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where}
+    return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin()}
 
 
 def prepare_device(settings: Settings) -> str:

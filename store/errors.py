@@ -3,7 +3,7 @@
 Every message is one sentence that says what happened, where, and what to do. `exit_code` is what the
 command line returns for the class; the codes are part of the public contract:
 
-    1 a bug                     5 integrity: wrong bytes, missing requirement
+    1 a bug                     5 integrity: wrong bytes, missing data
     2 bad input                 6 storage unavailable: unreachable, read-only, full
     3 configuration             7 conflict: somebody else was first, or the outcome is unknown
     4 not found                 8 a quality threshold was not met        130 interrupted
@@ -38,6 +38,10 @@ class InvalidRecord(InputError):
 
 class InvalidPayload(InputError):
     """A payload is not what its media type says, or is larger than the store accepts."""
+
+
+class MissingRequirement(InputError):
+    """A set was chosen without a version that one of its elements requires; nothing is damaged."""
 
 
 class ConfigurationError(CellarError):
@@ -96,10 +100,6 @@ class IntegrityError(CellarError):
     """Stored bytes are not the bytes that were published: nothing was returned."""
 
     exit_code = 5
-
-
-class MissingRequirement(IntegrityError):
-    """A snapshot was to be pinned without a version that one of its elements requires."""
 
 
 class StorageUnavailable(CellarError):

@@ -9,7 +9,7 @@ deleted one could meet its renewal.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -64,6 +64,7 @@ class Hold:
         snapshot: str,
         *,
         owner: str,
+        run: Mapping[str, Any] | None = None,
         seconds: int = HOLD_SECONDS,
     ) -> None:
         self.name = check_label(name, "hold")
@@ -72,6 +73,7 @@ class Hold:
         self._log = log
         self._catalog = catalog
         self._owner = owner
+        self._run = dict(run or {})
         self._seconds = _checked_seconds(seconds)
         self._id = uuid.uuid4().hex
         self._written = float("-inf")
@@ -89,7 +91,7 @@ class Hold:
         """Take or renew the hold; raises `HoldExists`, or `SnapshotNotFound` if the snapshot is no more."""
         began = elapsed.seconds()
         open_snapshot(self._backend, self.snapshot)
-        take_back(self._log, self._catalog, self.snapshot, by=f"hold {self.name}")
+        take_back(self._log, self._catalog, self.snapshot, by=f"hold {self.name}", run=self._run)
         self._write()
         check_named(self._catalog, self.snapshot, undo=self.release)
         self._written = began

@@ -8,22 +8,28 @@ sees the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from store.catalog import Catalog
 from store.errors import SnapshotNotFound
+from store.format import plain
 from store.log import PIN, Commit, Draft, Log
 
 
-def take_back(log: Log, catalog: Catalog, snapshot: str, *, by: str) -> None:
-    """Free a condemned snapshot before `by` names it; raises `SnapshotNotFound` if it was collected."""
+def take_back(log: Log, catalog: Catalog, snapshot: str, *, by: str, run: Mapping[str, Any]) -> None:
+    """Free a condemned snapshot before `by` names it; raises `SnapshotNotFound` if it was collected.
+
+    The `pin` entry, if there has to be one, records `run` like every other commit.
+    """
 
     def prepare() -> Draft | Commit:
         catalog.catch_up()
         _check_not_gone(catalog, snapshot)
         if snapshot not in catalog.removals.condemned.snapshots:
             return log.tip
-        return Draft(action=PIN, message=f"Keep a condemned snapshot for {by}", run={}, snapshot=snapshot)
+        message = f"Keep a condemned snapshot for {by}"
+        return Draft(action=PIN, message=message, run=plain(run), snapshot=snapshot)
 
     catalog.refresh()
     _check_not_gone(catalog, snapshot)

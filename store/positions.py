@@ -49,8 +49,8 @@ def snapshot_before(positions: Sequence[Position], name: str) -> str:
     first = next(number for number, position in enumerate(positions) if position.snapshot == present)
     if first == 0:
         raise SnapshotNotFound(
-            f"head {name} is not known to have pointed elsewhere before {present[:12]}; "
-            f"choose a snapshot with `cellar snapshot ls` and use `cellar head move {name}`"
+            f"head {name} stands at {present[:12]}, the oldest place that it remembers; `cellar head log "
+            f"{name}` shows where it was, and `cellar head move {name}` takes it anywhere"
         )
     return positions[first - 1].snapshot
 

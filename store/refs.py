@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from store import conditional
 from store.backend import Backend
@@ -38,11 +39,13 @@ _SHORTEST_PREFIX = 8
 _HEX = frozenset("0123456789abcdef")
 
 
-def make_tag(backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: str) -> None:
+def make_tag(
+    backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: str, *, run: Mapping[str, Any]
+) -> None:
     """Create a tag; the same tag on the same snapshot is a no-op, on another raises `TagExists`."""
     key = TAG_PREFIX + check_label(name, "tag")
     open_snapshot(backend, snapshot)
-    take_back(log, catalog, snapshot, by=f"tag {name}")
+    take_back(log, catalog, snapshot, by=f"tag {name}", run=run)
     body = _encode(name, snapshot)
     if conditional.create(backend, key, body):
         check_named(catalog, snapshot, undo=lambda: _remove(backend, key, body))
@@ -55,7 +58,14 @@ def make_tag(backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: 
 
 
 def move_head(
-    backend: Backend, log: Log, catalog: Catalog, name: str, snapshot: str, *, expect: str | None
+    backend: Backend,
+    log: Log,
+    catalog: Catalog,
+    name: str,
+    snapshot: str,
+    *,
+    expect: str | None,
+    run: Mapping[str, Any],
 ) -> None:
     """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
 
@@ -65,7 +75,7 @@ def move_head(
     """
     key = HEAD_PREFIX + check_label(name, "head")
     open_snapshot(backend, snapshot)
-    take_back(log, catalog, snapshot, by=f"head {name}")
+    take_back(log, catalog, snapshot, by=f"head {name}", run=run)
     ours: Position | None = None
     positions: tuple[Position, ...] = ()
     while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,6 +14,7 @@ from store.format import is_digest
 from store.rows import Row
 
 _SHOWN = 3
+_FIRST_DIGITS = r"[0-9a-f]{8,63}"
 
 Lookup = Callable[[Iterable[str]], Mapping[str, Row]]
 """Finds rows by version, such as `Catalog.get_all`."""
@@ -40,7 +42,8 @@ class Replacement:
 def choose(catalog: Catalog, texts: Iterable[str]) -> list[Row]:
     """Return the rows that names, globs (newest versions) and exact `name@version` references mean.
 
-    Raises `ElementNotFound` for a text that means none.
+    At least eight digits of a version are enough, since listings show twelve. Raises `ElementNotFound` for a
+    text that means none, `InputError` if the digits fit several versions.
     """
     chosen: list[Row] = []
     for text in texts:
@@ -50,13 +53,24 @@ def choose(catalog: Catalog, texts: Iterable[str]) -> list[Row]:
         elif (row := catalog.latest(text)) is not None:
             found = [row]
         else:
-            found = _matching(catalog, text)
+            found = _begun(catalog, text) or _matching(catalog, text)
         if not found:
             raise ElementNotFound(
                 f"no element of the store is called {text}; `cellar log` says what was published"
             )
         chosen += found
     return chosen
+
+
+def _begun(catalog: Catalog, text: str) -> list[Row]:
+    """Return the row that `name@` with the first digits of its version means, if `text` is of that form."""
+    name, _, digits = text.rpartition("@")
+    if not name or not re.fullmatch(_FIRST_DIGITS, digits):
+        return []
+    found = [row for row in catalog.versions(name) if row.version.startswith(digits)]
+    if len(found) > 1:
+        raise InputError(f"{text} could be {' or '.join(str(row.ref) for row in found)}; give more digits")
+    return found
 
 
 def _matching(catalog: Catalog, pattern: str) -> list[Row]:

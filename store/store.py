@@ -87,11 +87,11 @@ class Store:
         return cls(backend)
 
     @classmethod
-    def open_or_create(cls, url: str) -> Self:
-        """Open the store at `url`, creating it first if nothing is there."""
+    def open_or_create(cls, url: str, *, run: Mapping[str, Any] | None = None) -> Self:
+        """Open the store at `url`, creating it first if nothing is there. For the rest see `Store`."""
         backend = open_backend(url)
         create_format(backend)
-        return cls(backend)
+        return cls(backend, run=run)
 
     @property
     def url(self) -> str:
@@ -187,7 +187,7 @@ class Store:
 
     def tag(self, name: str, snapshot_id: str) -> None:
         """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""
-        make_tag(self._backend, self._log, self._catalog, name, snapshot_id)
+        make_tag(self._backend, self._log, self._catalog, name, snapshot_id, run=self._run)
 
     def tags(self) -> dict[str, str]:
         """Return all tags with their snapshot ids."""
@@ -203,7 +203,7 @@ class Store:
 
     def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
         """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""
-        move_head(self._backend, self._log, self._catalog, name, snapshot_id, expect=expect)
+        move_head(self._backend, self._log, self._catalog, name, snapshot_id, expect=expect, run=self._run)
 
     def head_log(self, name: str) -> tuple[Position, ...]:
         """Return where a head pointed, oldest first, now last; raises `SnapshotNotFound` without such a head.
@@ -218,7 +218,16 @@ class Store:
         It counts for `seconds` from its last write, so call `renew` now and then in longer work. Entering
         raises `HoldExists` if the name keeps another snapshot, `SnapshotNotFound` if there is none.
         """
-        return Hold(self._backend, self._log, self._catalog, name, snapshot_id, owner=owner, seconds=seconds)
+        return Hold(
+            self._backend,
+            self._log,
+            self._catalog,
+            name,
+            snapshot_id,
+            owner=owner,
+            run=self._run,
+            seconds=seconds,
+        )
 
     def holds(self) -> list[HoldInfo]:
         """Return all holds by name, those that no longer count too."""

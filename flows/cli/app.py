@@ -2,10 +2,11 @@
 
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CoercionError, CycloptsError, Group, Parameter
 
 from flows.cli import (
     ask,
@@ -120,7 +121,15 @@ def _parse(arguments: list[str]) -> None:
 
         chain = error.command_chain or ()
         help_command = " ".join(["cellar", *chain, "--help"])
-        raise UsageError(f"{' '.join(str(error).split()).rstrip('., ')}; see `{help_command}`") from error
+        raise UsageError(f"{_reason(error)}; see `{help_command}`") from error
+
+
+def _reason(error: CycloptsError) -> str:
+    """What is wrong with the arguments, without the name of a class where a time could not be read."""
+    text = " ".join(str(error).split()).rstrip("., ")
+    if isinstance(error, CoercionError) and error.target_type is timedelta:
+        return f"{text.replace(' into timedelta', ' into a time')}; write a time as 7d, 36h or 90m"
+    return text
 
 
 def _version() -> str:

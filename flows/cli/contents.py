@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import Injected
 from flows.cli.session import columns
-from flows.formatting import flatten
+from flows.formatting import counted, flatten
 
 if TYPE_CHECKING:
     from store import Commit, Row, Snapshot, Store
 
+_HIDDEN = ("length", "requires", "_proven")
+"""Fields of a row that are shown under another name, or are of no concern outside the store."""
 _LONGEST = 400
 """Characters of a value of provenance or facts that people are shown."""
 
@@ -95,7 +97,8 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"pinned   {pin['time']} in commit {pin['commit']:,}: {' '.join(pin['message'].split())}"
         by = ", ".join(f"{name} {value}" for name, value in flatten(pin["run"]) if "." not in name)
         yield f"by       {by or 'unknown'}"
-    yield f"holds    {result['count']:,} elements with {result['bytes']:,} bytes; packs: {result['packs']:,}"
+    elements, packs = counted(result["count"], "element"), result["packs"]
+    yield f"holds    {elements} with {result['bytes']:,} bytes; packs: {packs:,}"
     yield ""
     kinds = [(kind, figures["elements"], figures["bytes"]) for kind, figures in result["kinds"].items()]
     yield from columns(kinds, ("kind", "elements", "bytes"))
@@ -112,7 +115,7 @@ def _element(store: "Store", snapshot: "Snapshot", name: str) -> dict[str, Any]:
     commits = {commit.sequence: commit for commit in store.log()}
     return {
         "snapshot": snapshot.id,
-        **{field: value for field, value in asdict(row).items() if field not in ("length", "requires")},
+        **{field: value for field, value in asdict(row).items() if field not in _HIDDEN},
         "bytes": row.length,
         "requires": [{"name": other.name, "version": other.version} for other in required],
         "versions": [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from flows.cli.session import Session, columns
+from flows.formatting import counted
 
 if TYPE_CHECKING:
     from tasks.corpus import CorpusResult
@@ -65,7 +66,7 @@ def build(
     if name is not None:
         overrides.append(f"corpus.name={name}")
     chosen = load_params(params, overrides).corpus
-    store = session.open_or_create_store()
+    store = session.open_or_create_store(by="corpus build")
     with session.progress(f"corpus {chosen.name}", "documents") as progress:
         result = ingest(store, chosen, progress)
     figures = {key: value for key, value in asdict(result.report).items() if key != "listed"}
@@ -107,7 +108,7 @@ def tokenizer(*, params: Path | None = None, set_: Set = None, session: Injected
 
     chosen = load_params(params, set_ or ()).tokenizer
     shards = read_pin(session.settings.pins, "corpus").references("corpus")
-    store = session.open_store()
+    store = session.open_store(by="corpus tokenizer")
     ref = train_tokenizer(store, chosen, corpus=shards)
     figures = {"vocab_size": load_tokenizer(store, ref).vocab_size}
     pin = write_pin(session.settings.pins, Pin(stage="tokenizer", refs=(str(ref),), figures=figures))
@@ -155,11 +156,11 @@ def _record(name: str, result: "CorpusResult") -> dict[str, Any]:
 def _summary(name: str, result: "CorpusResult") -> Iterator[str]:
     report = result.report
     yield (
-        f"corpus {name}: {report.documents:,} documents, {report.characters:,} characters in "
-        f"{len(result.shards)} shards ({report.worker_documents:,} documents for memory workers)"
+        f"corpus {name}: {counted(report.documents, 'document')}, {report.characters:,} characters in "
+        f"{len(result.shards)} shards ({counted(report.worker_documents, 'document')} for memory workers)"
     )
     if report.duplicates or report.skipped:
-        yield f"left out: {report.duplicates:,} duplicates, {report.skipped:,} skipped"
+        yield f"left out: {counted(report.duplicates, 'duplicate')}, {report.skipped:,} skipped"
         yield from (f"  {count:,} {reason}" for reason, count in report.reasons.items())
 
 

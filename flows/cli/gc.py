@@ -10,6 +10,7 @@ from flows.cli.session import columns
 if TYPE_CHECKING:
     from store.gc import Summary
 
+_FEW, _DIGITS = 10, 12
 _DEFAULTS = {"grace": timedelta(days=7), "retain": timedelta(days=30)}
 
 
@@ -40,6 +41,7 @@ def gc(
         summary = collect(store, apply=apply, grace=grace, retain=retain, progress=progress)
     follows = _next(summary, grace, retain)
     lines = [f"{summary.store}, kept by {_roots(summary)}", *columns(list(_rows(summary)), _HEAD)]
+    lines += _listed(summary)
     lines += [f"{name} names a snapshot that was removed" for name in summary.dangling]
     session.emit({**summary.to_dict(), "next": follows}, [*lines, follows])
 
@@ -62,6 +64,15 @@ def _rows(summary: "Summary") -> Iterator[tuple[Any, ...]]:
         amount = getattr(summary, field)
         if amount or field == "kept":
             yield said[summary.applied], amount.packs, amount.snapshots, amount.files, amount.bytes
+
+
+def _listed(summary: "Summary") -> Iterator[str]:
+    """The first snapshots that go or are to go: who sees them in time can still name one that is needed."""
+    for field, ids in summary.snapshots.items():
+        yield f"snapshots, {_SAID[field][summary.applied]}:"
+        yield from (f"  {identity[:_DIGITS]}" for identity in ids[:_FEW])
+        if len(ids) > _FEW:
+            yield f"  ... {len(ids) - _FEW:,} more; --json lists them"
 
 
 def _roots(summary: "Summary") -> str:

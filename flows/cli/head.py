@@ -36,7 +36,7 @@ def move(name: str, snapshot: str, /, *, expect: str | None = None, session: Inj
     """
     from store.refs import resolve
 
-    store = session.open_store()
+    store = session.open_store(by="head move")
     target = store.snapshot(snapshot).id
     if expect is None:
         before = store.head(name)
@@ -74,7 +74,7 @@ def rollback(name: str, /, *, to: str | None = None, session: Injected) -> None:
     from store.positions import snapshot_before
     from store.refs import resolve
 
-    store = session.open_store()
+    store = session.open_store(by="head rollback")
     positions = store.head_log(name)
     target = snapshot_before(positions, name) if to is None else resolve(store.backend, to)
     if target not in {position.snapshot for position in positions}:

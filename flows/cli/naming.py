@@ -1,10 +1,41 @@
-"""Names for a snapshot that a command is about to pin: checked before it works, given after."""
+"""Pinning what a command chose, and names for that: checked before the command works, given after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flows.formatting import counted
+
 if TYPE_CHECKING:
-    from store import Ref, Store
+    from store import Ref, Snapshot, Store
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A snapshot that a command asked for, the commit that pinned it, and whether that commit is new."""
+
+    snapshot: "Snapshot"
+    commit: int
+    new: bool
+
+    @property
+    def line(self) -> str:
+        """What was done, for people: who repeats a pin must not think that it is in the log twice."""
+        elements = counted(self.snapshot.count, "element")
+        if self.new:
+            return f"pinned {elements} as snapshot {self.snapshot.id}"
+        return f"snapshot {self.snapshot.id} of {elements} was pinned already, in commit {self.commit:,}"
+
+
+def pin(store: "Store", refs: "Sequence[Ref]", *, message: str) -> Pinned:
+    """Pin an exact set of versions, or find out which commit did so before."""
+    seen = store.tip().sequence
+    snapshot = store.pin(refs, message=message)
+    commit = store.history.last_pin(snapshot.id)
+    assert commit is not None, "what is pinned is in the log"
+    # Somebody else may have pinned the same set since we looked; that entry has another message or origin.
+    ours = commit.sequence > seen and (commit.message, commit.run) == (message, store.run)
+    return Pinned(snapshot, commit.sequence, ours)
 
 
 def check_names(

@@ -21,7 +21,7 @@ def tag(name: str | None = None, snapshot: str | None = None, /, *, session: Inj
     """
     from flows.errors import UsageError
 
-    store = session.open_store()
+    store = session.open_store(by="tag")
     if name is None:
         tags = store.tags()
         session.emit(tags, columns(sorted(tags.items())) or ["no tag yet"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected
-from flows.cli.naming import check_names, give_names
+from flows.cli.naming import check_names, give_names, pin
 
 if TYPE_CHECKING:
     from store import Row
@@ -53,21 +53,20 @@ def retire(
     refs = [row.ref for row in parted.kept]
     check_names(store, refs, tag=tag, head=head, base=start.id)
     gone = [*parted.named, *parted.dependents]
-    pinned = store.pin(refs, message=message or f"Retire {_count(gone)} from {start.id[:12]}")
-    given = give_names(store, pinned.id, tag=tag, head=head, base=start.id)
+    pinned = pin(store, refs, message=message or f"Retire {_count(gone)} from {start.id[:12]}")
+    given = give_names(store, pinned.snapshot.id, tag=tag, head=head, base=start.id)
     result = {
-        "snapshot": pinned.id,
+        "snapshot": pinned.snapshot.id,
         "base": start.id,
-        "count": pinned.count,
+        "count": pinned.snapshot.count,
         "retired": [str(row.ref) for row in parted.named],
         "dependents": [str(row.ref) for row in parted.dependents],
         "tag": tag,
         "head": head,
+        "new": pinned.new,
+        "commit": pinned.commit,
     }
-    lines = [
-        *_first([f"- {row.name}" for row in gone]),
-        f"pinned {pinned.count:,} elements as snapshot {pinned.id}",
-    ]
+    lines = [*_first([f"- {row.name}" for row in gone]), pinned.line]
     session.emit(result, [*lines, *given])
 
 
@@ -107,20 +106,22 @@ def replace(
     refs = [row.ref for row in made.rows]
     check_names(store, refs, tag=tag, head=head, base=start.id)
     changed = [*made.added, *(row for _, row in made.replaced)]
-    pinned = store.pin(refs, message=message or f"Replace {_count(changed)} in {start.id[:12]}")
-    given = give_names(store, pinned.id, tag=tag, head=head, base=start.id)
+    pinned = pin(store, refs, message=message or f"Replace {_count(changed)} in {start.id[:12]}")
+    given = give_names(store, pinned.snapshot.id, tag=tag, head=head, base=start.id)
     result = {
-        "snapshot": pinned.id,
+        "snapshot": pinned.snapshot.id,
         "base": start.id,
-        "count": pinned.count,
+        "count": pinned.snapshot.count,
         "added": [str(row.ref) for row in made.added],
         "replaced": [{"before": str(old.ref), "after": str(new.ref)} for old, new in made.replaced],
         "tag": tag,
         "head": head,
+        "new": pinned.new,
+        "commit": pinned.commit,
     }
     listed = [f"+ {row.name} {row.version[:12]}" for row in made.added]
     listed += [f"~ {new.name} {old.version[:12]} -> {new.version[:12]}" for old, new in made.replaced]
-    lines = [*_first(listed), f"pinned {pinned.count:,} elements as snapshot {pinned.id}"]
+    lines = [*_first(listed), pinned.line]
     session.emit(result, [*lines, *given])
 
 

@@ -1,9 +1,6 @@
 """What every command needs: the chosen store, how to print a result, and where progress goes."""
 
-import getpass
 import json
-import os
-import platform
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flows.formatting import printable
+from flows.origin import origin
 
 if TYPE_CHECKING:
     from flows.settings import Settings
@@ -52,18 +50,18 @@ class Session:
 
     def record(self, command: str) -> dict[str, str]:
         """What a commit by that command records of where and by whom it was given."""
-        return {"command": command, "host": platform.node(), "user": _user()}
+        return {"command": command, **origin()}
 
-    def open_or_create_store(self) -> "Store":
-        """The store, made where there is none: for commands that fill it."""
+    def open_or_create_store(self, *, by: str) -> "Store":
+        """The store, made where there is none: for commands that fill it; `by` as in `open_store`."""
         from store import Store
 
-        return Store.open_or_create(self.settings.store)
+        return Store.open_or_create(self.settings.store, run=self.record(by))
 
     @property
     def owner(self) -> str:
         """Who gave the command, for what is kept in somebody's name."""
-        return f"{_user()}@{platform.node()}"
+        return "{user}@{host}".format_map(origin())
 
     def emit(self, result: object, lines: Iterable[str]) -> None:
         """Print a result: as JSON for machines, or as the given lines for people."""
@@ -85,13 +83,6 @@ class Session:
             return
         with Bar(title, unit, sys.stderr) as bar:
             yield bar
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number without a name
-        return str(os.getuid())
 
 
 def columns(rows: Sequence[Sequence[Any]], head: Sequence[str] | None = None) -> list[str]:

@@ -67,16 +67,18 @@ def pin(
 
         run_stage(session, params, set_, pin_snapshot, "memory", "indexes")
         return
+    from flows.cli.naming import pin as pin_set
     from store.selection import choose, closure
 
     store = session.open_store(by="snapshot pin")
     catalog = store.catalog()
     refs = [row.ref for row in closure(choose(catalog, elements), catalog.get_all)]
-    pinned = store.pin(refs, message=message or f"Pin {', '.join(elements)}")
+    made = pin_set(store, refs, message=message or f"Pin {', '.join(elements)}")
+    pinned = made.snapshot
     if tag is not None:
         store.tag(tag, pinned.id)
-    named = f", named {tag}" if tag else ""
+    named = ", named" if made.new else "; now named"
+    result = {"snapshot": pinned.id, "count": pinned.count, "kinds": pinned.kinds, "tag": tag}
     session.emit(
-        {"snapshot": pinned.id, "count": pinned.count, "kinds": pinned.kinds, "tag": tag},
-        [f"pinned {pinned.count:,} elements as snapshot {pinned.id}{named}"],
+        {**result, "new": made.new, "commit": made.commit}, [made.line + (f"{named} {tag}" if tag else "")]
     )

@@ -63,7 +63,7 @@ def copy(
     source = session.open_store()
     opened, choice = source.snapshot(snapshot), _choice(kind, name, requirements)
     choice.rows(opened)  # what cannot be copied makes no store
-    destination = Store.open_or_create(to)
+    destination = Store.open_or_create(to, run=session.record("snapshot copy"))
     with mebibytes(session, "copy") as progress:
         report = copy_snapshot(source, opened, destination, choice=choice, tag=tag, progress=progress)
     session.emit(report.to_dict() | {"to": destination.url}, _lines("copied", report, destination.url))
@@ -82,7 +82,8 @@ def export(
 ) -> None:
     """Write a snapshot, or a choice of its elements, to one tar file or folder that opens as a store.
 
-    The same snapshot of the same store always gives the same file, byte by byte.
+    The same snapshot of the same store, with the same signatures and tag, always gives the same file, byte by
+    byte.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def export(
     tag
         Name the snapshot inside the export.
     """
-    from flows.formatting import size
+    from flows.formatting import counted, size
     from store.transfer import export_snapshot
 
     source = session.open_store()
@@ -107,7 +108,7 @@ def export(
     with mebibytes(session, "export") as progress:
         report = export_snapshot(source, opened, destination, choice=choice, tag=tag, progress=progress)
     lines = [
-        f"exported {report.elements:,} elements as snapshot {report.snapshot}",
+        f"exported {counted(report.elements, 'element')} as snapshot {report.snapshot}",
         f"{report.path}: packs: {report.packs:,} of {size(report.bytes)}; signatures: {report.signatures:,}",
     ]
     session.emit(report.to_dict(), [*lines, *([f"SHA-256 {report.digest}"] if report.digest else [])])
@@ -138,7 +139,7 @@ def import_(
     keys = [read_public_key(path) for path in key or ()]
     with mebibytes(session, "check") as progress:
         source, found = check_archive(archive, keys=keys, progress=progress)
-    destination = session.open_or_create_store()
+    destination = session.open_or_create_store(by="snapshot import")
     with mebibytes(session, "import") as progress:
         report = copy_snapshot(
             source, source.snapshot(found.snapshot), destination, tag=tag, progress=progress
@@ -156,9 +157,9 @@ def _choice(kinds: list[str] | None, names: list[str] | None, requirements: bool
 
 
 def _lines(verb: str, report: "CopyReport", url: str) -> Iterator[str]:
-    from flows.formatting import size
+    from flows.formatting import counted, size
 
-    yield f"{verb} {report.elements:,} elements as snapshot {report.snapshot} into {url}"
+    yield f"{verb} {counted(report.elements, 'element')} as snapshot {report.snapshot} into {url}"
     packs = f"{report.packs_sent:,} sent, {report.packs_made:,} made, {report.packs_found:,} found there"
     yield f"new elements: {report.new:,}; packs: {packs}; bytes: {size(report.bytes)}"
     yield f"signatures: {report.signatures:,}"

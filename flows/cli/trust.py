@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from flows.cli.launch import Injected
 from flows.cli.transfer import mebibytes
+from flows.formatting import counted
 
 if TYPE_CHECKING:
     from store.trust import SnapshotReport
@@ -119,7 +120,8 @@ def verify(
 
 def _lines(report: "SnapshotReport", wanted: set[str]) -> Iterator[str]:
     depth = f"{report.bytes_read:,} payload bytes read" if report.full else "payloads not read"
-    yield f"snapshot {report.snapshot}: {report.elements:,} elements in {report.packs:,} packs; {depth}"
+    elements, packs = counted(report.elements, "element"), counted(report.packs, "pack")
+    yield f"snapshot {report.snapshot}: {elements} in {packs}; {depth}"
     for signer in report.signers:
         known = "the key that was asked for" if signer in wanted else "a key that was not asked for"
         yield f"signed by {signer}, {known}"

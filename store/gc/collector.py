@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from store.backend import ObjectInfo
@@ -78,6 +78,7 @@ class _Done:
     leftovers: Amount = NOTHING
     collected: Amount = NOTHING
     rescued: Amount = NOTHING
+    snapshots: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class _Collection:
@@ -102,12 +103,14 @@ class _Collection:
         done = _Done(
             finished=_amount(view, view.removals.dying),
             leftovers=sum(map(_file, self._leftovers(view)), NOTHING),
+            snapshots={"finished": _snapshots(view, view.removals.dying)},
         )
         unreached, condemned = self._marker.unreached(view), view.removals.condemned
         leaving = view.removals.dying
         if self._is_due(view):
             leaving = self._marker.collectable(view)
             done.collected = _amount(view, leaving)
+            done.snapshots["collected"] = _snapshots(view, leaving)
             done.rescued = _amount(view, minus(condemned, leaving))
             condemned = Removal()
         return self._summary(view, unreached, leaving, condemned, done, applied=False)
@@ -118,7 +121,7 @@ class _Collection:
             done = _Done()
             self._catalog.refresh()
             if self._catalog.removals.dying:
-                done.finished = self._sweep(turn)
+                done.finished, done.snapshots["finished"] = self._sweep(turn)
             view = self._viewer.look(writable=True)
             done.leftovers = remove_builds(self._backend, turn, over(view, self._grace))
             if self._is_due(view):
@@ -126,7 +129,7 @@ class _Collection:
                 dying = self._catalog.removals.dying
                 done.rescued = _amount(view, minus(view.removals.condemned, dying))
                 if dying:
-                    done.collected = self._sweep(turn)
+                    done.collected, done.snapshots["collected"] = self._sweep(turn)
                 view = self._viewer.look(writable=True)
             unreached, condemned = self._marker.unreached(view), view.removals.condemned
             self._append(turn, self._draft_condemn)
@@ -141,12 +144,12 @@ class _Collection:
     def _looked(self, objects: int) -> None:
         self._progress(objects, 0)
 
-    def _sweep(self, turn: Turn) -> Amount:
+    def _sweep(self, turn: Turn) -> tuple[Amount, tuple[str, ...]]:
         """Delete what was collected, once no index leads to it any more."""
         removals = self._catalog.removals
         turn.check()
         write_checkpoint(self._backend, self._log, self._catalog, without_dead=True)
-        amount = sweep(self._backend, turn, removals.dying, self._catalog.packs(), self._progress)
+        swept = sweep(self._backend, turn, removals.dying, self._catalog.packs(), self._progress)
 
         def prepare() -> Draft | Commit:
             self._catalog.catch_up()
@@ -155,7 +158,7 @@ class _Collection:
             return Draft(action=SWEPT, message="Deleted what was collected", run=self._run)
 
         self._append(turn, prepare)
-        return amount
+        return swept
 
     def _draft_collect(self) -> Draft | Commit:
         view = self._viewer.look(writable=True)
@@ -197,6 +200,9 @@ class _Collection:
         """Describe a run: `unreached` of what it sees, `leaving` now, or `condemned` before."""
         rest = minus(unreached, leaving)
         waiting = common(condemned, rest)
+        fresh = minus(rest, waiting)
+        to_come = {"waiting": waiting, "queued": fresh} if waiting else {"condemned": fresh}
+        snapshots = done.snapshots | {name: _snapshots(view, removal) for name, removal in to_come.items()}
         announced = self._catalog.removals.condemned_at if applied or waiting else 0
         since = self._viewer.time_of(announced) or view.now
         return Summary(
@@ -215,12 +221,13 @@ class _Collection:
             kept=_amount(view, minus(Removal(frozenset(view.packs), frozenset(view.heads)), unreached)),
             condemned=NOTHING if waiting else _amount(view, rest),
             waiting=_amount(view, waiting),
-            queued=_amount(view, minus(rest, waiting)) if waiting else NOTHING,
+            queued=_amount(view, fresh) if waiting else NOTHING,
             until=(since + self._grace).isoformat(timespec="seconds") if rest else None,
             rescued=_amount(view, minus(condemned, unreached)) + done.rescued,
             collected=done.collected,
             finished=done.finished,
             leftovers=done.leftovers,
+            snapshots={name: ids for name, ids in snapshots.items() if ids},
             dangling=tuple(sorted(dangling(view).values())),
         )
 
@@ -232,8 +239,12 @@ def _count(things: Collection[str], noun: str) -> str:
 def _amount(view: View, removal: Removal) -> Amount:
     """Count what is there of a removal."""
     packs = [view.packs[pack].size for pack in removal.packs if pack in view.packs]
-    snapshots = removal.snapshots & (view.heads.keys() | view.strays.keys())
-    return Amount(packs=len(packs), snapshots=len(snapshots), bytes=sum(packs))
+    return Amount(packs=len(packs), snapshots=len(_snapshots(view, removal)), bytes=sum(packs))
+
+
+def _snapshots(view: View, removal: Removal) -> tuple[str, ...]:
+    """Return the ids of those snapshots of a removal of which anything is there."""
+    return tuple(sorted(removal.snapshots & (view.heads.keys() | view.strays.keys())))
 
 
 def _file(item: ObjectInfo) -> Amount:

@@ -42,7 +42,8 @@ class Summary:
     storage's clock); `queued` is not reached either and is announced once that is done. `rescued` was
     condemned and is reached again. `collected` was removed now, `finished` is what an interrupted collection
     had left to remove. `leftovers` are files of builds that are over and derived files that newer ones
-    replace. `dangling` are names of snapshots that are no more.
+    replace. `snapshots` are the ids of those that go or are to go, by the amount that counts them.
+    `dangling` are names of snapshots that are no more.
     """
 
     store: str
@@ -60,6 +61,7 @@ class Summary:
     collected: Amount = NOTHING
     finished: Amount = NOTHING
     leftovers: Amount = NOTHING
+    snapshots: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dangling: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,8 +28,10 @@ from store.verify import Progress
 
 def sweep(
     backend: Backend, turn: Turn, dying: Removal, visible: Mapping[str, int], progress: Progress
-) -> Amount:
+) -> tuple[Amount, tuple[str, ...]]:
     """Delete what is dying, snapshots first and packs last, but for what a name keeps that came meanwhile.
+
+    Returns how much that was, and the ids of the snapshots.
 
     Names are read here, after the `collect` entry: who wrote one before this sees the entry, or is seen.
     `visible` are the packs of visible rows, none of which is ever deleted.
@@ -39,7 +41,7 @@ def sweep(
     packs = sorted(dying.packs - _packs_of(backend, spared) - visible.keys())
     snapshots = sorted(dying.snapshots - spared)
     total = len(snapshots) + len(packs)
-    amount = NOTHING
+    amount, removed = NOTHING, list[str]()
     listed = list(backend.list(SNAPSHOT_PREFIX))
     heads, files = list_heads(listed), rows_files(listed)
     strays = stray_rows(backend, heads, files)
@@ -49,7 +51,9 @@ def sweep(
         turn.delete(snapshot_key(snapshot))  # first: without its head a snapshot is not there
         for item in [files[rows], *beside] if rows in files else beside:
             turn.delete(item.key)
-        amount += Amount(snapshots=int(snapshot in heads or bool(beside)))
+        if snapshot in heads or beside:
+            amount += Amount(snapshots=1)
+            removed.append(snapshot)
         progress(done, total)
     sizes = list_packs(backend)
     for done, pack in enumerate(packs, start=len(snapshots) + 1):
@@ -57,7 +61,7 @@ def sweep(
         if pack in sizes:
             amount += Amount(packs=1, bytes=sizes[pack].size)
         progress(done, total)
-    return amount
+    return amount, tuple(removed)
 
 
 def over(view: View, grace: timedelta) -> list[BuildFiles]:

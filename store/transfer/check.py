@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from store.backend import Backend
-from store.errors import CellarError, IntegrityError, MissingRequirement
+from store.errors import CellarError, IntegrityError
 from store.format import FORMAT_KEY, RESTORE, TAG_PREFIX, check_digest
 from store.pack import FRAME_BYTES, head_of
 from store.parquet import UNREADABLE
@@ -169,7 +169,7 @@ class _Check:
                 raise self._refused(key, f"holds {row.name} twice")
             for version in row.requires:
                 if version not in versions:
-                    raise MissingRequirement(
+                    raise IntegrityError(
                         f"{row.name} requires version {version[:12]}, which {self._backend.url} lacks; get a "
                         "complete export"
                     )

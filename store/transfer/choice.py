@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from store.element import KINDS
-from store.errors import ElementNotFound, InputError, MissingRequirement
+from store.errors import ElementNotFound, InputError, IntegrityError, MissingRequirement
 from store.rows import Row
 from store.selection import closure
 from store.snapshot import Snapshot
@@ -29,7 +29,7 @@ class Choice:
         """Return the chosen rows of `snapshot`, sorted by name.
 
         Raises `InputError` for a kind that does not exist, `ElementNotFound` for a kind or glob that takes
-        nothing, `MissingRequirement` if the choice is not complete.
+        nothing, `MissingRequirement` if the choice is not complete, `IntegrityError` if the snapshot is not.
         """
         for kind in self.kinds:
             if kind not in KINDS:
@@ -70,7 +70,7 @@ class Choice:
                         f"{row.name} requires {held[version].name}@{version[:12]}, which was not chosen; "
                         "choose it as well, or let requirements come along"
                     )
-                raise MissingRequirement(
+                raise IntegrityError(
                     f"{row.name} requires version {version[:12]}, which snapshot {snapshot.id[:12]} lacks; "
                     "get a complete copy of that snapshot"
                 )

@@ -68,7 +68,8 @@ def copy_snapshot(
     rows = (choice or Choice()).rows(snapshot)
     identity = snapshot_id((row.name, row.version) for row in rows)
     _check_tag(destination, tag, identity)
-    message = f"Copy {len(rows):,} elements of snapshot {snapshot.id[:12]} from {source.url}"
+    elements = "1 element" if len(rows) == 1 else f"{len(rows):,} elements"
+    message = f"Copy {elements} of snapshot {snapshot.id[:12]} from {source.url}"
     known = destination.catalog().known(row.version for row in rows)
     missing = [row for row in rows if row.version not in known]
     new, refs = len(missing), [row.ref for row in rows]

@@ -53,8 +53,8 @@ def export_snapshot(
 ) -> ExportReport:
     """Write `snapshot` of `source`, or what `choice` takes of it, to `path`: a tar file if that ends in .tar.
 
-    Every byte is checked on its way. The same snapshot of the same store always gives the same tar file, byte
-    by byte. A whole snapshot keeps its id and its signatures.
+    Every byte is checked on its way. The same snapshot of the same store, with the same signatures and tag,
+    always gives the same tar file, byte by byte. A whole snapshot keeps its id and its signatures.
 
     Raises `IntegrityError` for anything damaged or forged, `MissingRequirement` for an incomplete choice,
     `InputError` if there is something at `path`; nothing is there then, or what was there before.

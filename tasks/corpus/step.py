@@ -169,10 +169,11 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
             )
         )
         receipt = writer.finish()
+    documents = "1 document" if report.documents == 1 else f"{report.documents} documents"
     where = str(params.path) if params.path is not None else "installed documentation"
     build.commit(
         {receipt.unit: receipt},
-        message=f"Ingest corpus {params.name}: {report.documents} documents",
+        message=f"Ingest corpus {params.name}: {documents}",
         run={"source": where},
     )
 

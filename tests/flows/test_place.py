@@ -1,12 +1,24 @@
-"""A device that this machine lacks is a matter of configuration, and is named."""
+"""A device that this machine lacks is named as a matter of configuration; commits tell of their origin."""
+
+from pathlib import Path
 
 import pytest
 import torch
 
 from flows.engine import bind, on_device
 from flows.errors import SettingsError
-from flows.place import device_of
+from flows.place import device_of, open_store
 from flows.settings import load_settings
+from store import Store
+
+
+def test_a_flow_records_its_settings_the_machine_and_the_user(tmp_path: Path) -> None:
+    Store.create(str(tmp_path / "store"))
+
+    run = open_store(load_settings(store=str(tmp_path / "store"))).run
+
+    assert run.keys() == {"flow", "flow_run", "settings", "host", "user"}
+    assert run["user"]
 
 
 def test_the_cpu_is_always_there() -> None:

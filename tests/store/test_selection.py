@@ -141,12 +141,15 @@ def test_elements_of_a_store_are_chosen_by_name_glob_and_reference(tmp_path: Pat
     assert versions("memory/doc/00001") == [other.version]
     assert versions("memory/doc/*") == [refs[1].version, other.version, refs[3].version]
     assert versions(str(refs[2])) == [refs[2].version]
+    assert versions(str(refs[2])[:-56]) == [refs[2].version]
     assert versions("codec/c", "memory/doc/00000") == [refs[0].version, refs[1].version]
     whole = closure(choose(catalog, ["memory/doc/00000"]), catalog.get_all)
     assert {row.version for row in whole} == {refs[0].version, refs[1].version}
     refused: dict[str, type[CellarError]] = {
         "memory/none*": ElementNotFound,
         f"codec/d@{refs[0].version}": ElementNotFound,
+        f"codec/c@{refs[0].version[:7]}": ElementNotFound,
+        f"codec/d@{refs[0].version[:12]}": ElementNotFound,
         refs[0].version: InvalidName,
     }
     for text, error in refused.items():

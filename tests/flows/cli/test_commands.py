@@ -99,7 +99,7 @@ def test_corpus_show_reports_what_was_left_out(cellar: Cellar, texts: Path) -> N
     assert code == 0
     assert json.loads(Path("pins/corpus.json").read_text())["figures"]["skipped"] == 15
     assert "12 documents" in out
-    assert "left out: 1 duplicates, 15 skipped" in out
+    assert "left out: 1 duplicate, 15 skipped" in out
     assert "latin-00.txt  not UTF-8" in out
     assert "... 5 more" in out
     assert "latin-14.txt" in cellar("corpus", "show", "t", "--skipped")[1]
@@ -178,7 +178,8 @@ def test_the_log_lists_commits_newest_first(cellar: Cellar, texts: Path) -> None
 
     assert newest["message"] == "only one"
     assert oldest["message"] == "Ingest corpus t: 12 documents"
-    assert oldest["run"] == {"source": "texts"}
+    assert oldest["run"].keys() == {"command", "host", "user", "source"}
+    assert (oldest["run"]["command"], oldest["run"]["source"]) == ("corpus build", "texts")
     assert "1 more" in cellar("log", "--limit", "1")[1]
 
 

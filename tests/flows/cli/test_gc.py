@@ -55,16 +55,21 @@ def test_a_retired_element_goes_when_nothing_names_a_snapshot_with_it(
     looked = as_json(cellar("gc", "--json"))
     assert looked["applied"] is False
     assert (looked["condemned"]["packs"], looked["condemned"]["snapshots"]) == (1, 1)
+    assert looked["snapshots"] == {"condemned": [with_extra]}
     assert len(list(store.log())) == 7
     code, out, _ = cellar("gc", "--apply")
+    assert f"snapshots, condemned:\n  {with_extra[:12]}\n" in out
     assert (code, "next: `cellar gc --apply` from 20" in out) == (0, True)
     assert store.read(extra) == memory(9, requires=(needed,)).payload
 
     age(days=8)
-    assert "nothing was changed: `cellar gc --apply` does this" in cellar("gc")[1]
+    looked_again = cellar("gc")[1]
+    assert "nothing was changed: `cellar gc --apply` does this" in looked_again
+    assert f"snapshots, to remove:\n  {with_extra[:12]}\n" in looked_again
     done = as_json(cellar("gc", "--apply", "--json"))
 
     assert (done["collected"]["packs"], done["collected"]["snapshots"]) == (1, 1)
+    assert done["snapshots"] == {"collected": [with_extra]}
     assert done["next"] == "nothing is left to remove"
     assert as_json(cellar("verify", "--full", "--json"))["ok"] is True
     assert cellar("snapshot", "show", with_extra)[0] == 4
@@ -96,7 +101,7 @@ def test_what_comes_next_is_said_with_the_options_that_were_given(cellar: Cellar
     ("options", "says"),
     [
         (("--grace", "24h"), "a grace period of 1 day, 0:00:00 is too short"),
-        (("--grace", "soon"), "see `cellar gc --help`"),
+        (("--grace", "soon"), '"soon" into a time; write a time as 7d, 36h or 90m; see `cellar gc --help`'),
         (("--retain", "5sfoo"), "see `cellar gc --help`"),
         (("--retain", "99999999999999d"), "see `cellar gc --help`"),
     ],
@@ -108,6 +113,37 @@ def test_times_that_cannot_be_used_are_refused(
 
     assert (code, says in err) == (2, True)
     assert "Traceback" not in err
+
+
+def test_many_snapshots_are_listed_in_part(cellar: Cellar, store: Store) -> None:
+    refs = store.publish([memory(n) for n in range(20, 32)], message="twelve")
+    pinned = [store.pin([ref], message="alone").id for ref in refs]
+    age(days=31)
+
+    out = cellar("gc")[1]
+
+    shown = out.partition("snapshots, to condemn:\n")[2].splitlines()[:11]
+    first = [f"  {identity[:12]}" for identity in sorted(pinned)[:10]]
+    assert shown == [*first, "  ... 2 more; --json lists them"]
+    assert as_json(cellar("gc", "--json"))["snapshots"]["condemned"] == sorted(pinned)
+
+
+def test_a_name_that_takes_a_condemned_snapshot_back_says_who_gave_it(cellar: Cellar, store: Store) -> None:
+    [extra] = store.publish([memory(9)], message="extra")
+    snapshot = store.pin([extra], message="extra").id
+    for command in (("hold", "add", "x"), ("tag", "x"), ("head", "move", "x")):
+        age(days=31)
+        cellar("gc", "--apply")
+
+        assert cellar(*command, snapshot)[0] == 0
+
+        last = list(store.log())[-1]
+        assert (last.action, last.snapshot, bool(last.run["user"])) == ("pin", snapshot, True)
+        assert last.run["command"] == " ".join(command[:-1])
+        if command[0] == "hold":
+            store.release_hold("x")
+        else:
+            store.backend.delete("refs/tags/x")
 
 
 def test_a_held_snapshot_survives_until_the_hold_is_released(cellar: Cellar, store: Store) -> None:

@@ -87,5 +87,7 @@ def test_a_head_goes_back_only_to_where_it_was(cellar: Cellar, store: Store) -> 
     code, _, err = cellar("head", "rollback", "main", "--to", "c")
 
     assert (code, "cellar head log main" in err) == (4, True)
+    code, _, err = cellar("head", "rollback", "main")
+    assert (code, f"stands at {tags['a'][:12]}, the oldest place that it remembers" in err) == (4, True)
     assert store.head("main") == tags["a"]
     assert cellar("head", "rollback", "other")[0] == cellar("head", "log", "other")[0] == 4

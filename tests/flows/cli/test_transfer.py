@@ -67,6 +67,21 @@ def test_a_snapshot_is_copied_once(cellar: Cellar, snapshot: str) -> None:
     assert (again["new"], again["bytes"]) == (0, 0)
     assert as_json(cellar("--store", "other", "tag", "--json")) == {"v1": snapshot}
     assert "copied 6 elements" in cellar("snapshot", "copy", "v1", "--to", "third")[1]
+    assert "copied 1 element as" in cellar("snapshot", "copy", "v1", "--to", "third", "--kind", "codec")[1]
+
+
+def test_what_was_copied_or_imported_says_by_whom(cellar: Cellar, snapshot: str) -> None:
+    cellar("snapshot", "copy", "v1", "--to", "copied")
+    cellar("snapshot", "export", "v1", "x.tar")
+    cellar("--store", "imported", "snapshot", "import", "x.tar")
+
+    for name, command in (("copied", "snapshot copy"), ("imported", "snapshot import")):
+        runs = [commit.run for commit in Store.open(name).log()]
+        assert [run["command"] for run in runs] == [command, command]
+        assert all(run["host"] and run["user"] for run in runs)
+        assert (
+            f"by       command {command}, host " in cellar("--store", name, "snapshot", "show", snapshot)[1]
+        )
 
 
 def test_kinds_and_names_choose(cellar: Cellar, snapshot: str) -> None:
@@ -77,8 +92,8 @@ def test_kinds_and_names_choose(cellar: Cellar, snapshot: str) -> None:
     )
 
     alone = ["--name", "*/00001", "--no-requirements"]
-    assert failed(cellar("snapshot", "copy", "v1", "--to", "c", *alone))[0] == 5
-    assert failed(cellar("snapshot", "export", "v1", "c.tar", *alone))[0] == 5
+    assert failed(cellar("snapshot", "copy", "v1", "--to", "c", *alone))[0] == 2
+    assert failed(cellar("snapshot", "export", "v1", "c.tar", *alone))[0] == 2
     assert failed(cellar("snapshot", "copy", "v1", "--to", "c", "--kind", "skill"))[0] == 4
     assert failed(cellar("snapshot", "copy", "v9", "--to", "c"))[0] == 4
     assert not any(Path(name).exists() for name in ("c", "c.tar"))
