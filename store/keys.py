@@ -16,6 +16,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from store.backend.local import storage_error
 from store.errors import InputError
 from store.format import sha256
 
@@ -37,8 +38,11 @@ def key_id(key: Ed25519PublicKey) -> str:
 def write_key_pair(path: Path, *, passphrase: bytes | None = None) -> tuple[Path, Ed25519PublicKey]:
     """Make a key pair: `path` is the private key (mode 0600), `path`.pub the public one, which is returned.
 
-    Raises `InputError` if one of the files exists or cannot be written; neither is there then.
+    Raises `InputError` if one of the files exists or cannot be made, and `StorageUnavailable` if the disk is
+    full or fails; no file that was made is there then, so that the same call can be repeated.
     """
+    if not path.name:
+        raise InputError(f"{path} is no name for a key; give the file that the private key goes to")
     private = Ed25519PrivateKey.generate()
     public = private.public_key()
     protection = (
@@ -50,8 +54,8 @@ def write_key_pair(path: Path, *, passphrase: bytes | None = None) -> tuple[Path
     _write(path, secret, 0o600)
     try:
         _write(beside, shown, 0o644)
-    except InputError:
-        path.unlink()
+    except BaseException:  # an interrupt as well: half a pair would be in the way of the next attempt
+        path.unlink(missing_ok=True)
         raise
     return beside, public
 
@@ -115,7 +119,13 @@ def _write(path: Path, data: bytes, mode: int) -> None:
         raise InputError(
             f"cannot write the key {path}: {os.strerror(error.errno or 0)}; choose another place"
         ) from error
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise storage_error(error, "write", path.name, f"file:{path.parent}") from error
+        raise

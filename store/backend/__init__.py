@@ -7,6 +7,7 @@ every operating-system or network failure into one of `store.errors`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ Body = bytes | bytearray
 
 _ARCHIVE = re.compile(r".+\.(tar(\.\w+)?|t[bgx]z2?|tzst)", re.IGNORECASE)
 """Names of tar files; compressed ones too, because what opens them says how to unpack them."""
+
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255
+"""Bytes that Linux takes in a path and in each of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ def open_backend(url: str) -> Backend:
             raise InvalidURL("a file: URL names a folder on this machine; write file:/path")
         return _local(unquote(path))
     if scheme == "tar" and rest:
-        return _archive(Path(unquote(rest)))
+        return _archive(_place(unquote(rest)))
     if scheme == "s3":
         try:
             parts = urlsplit(url)
@@ -137,7 +141,7 @@ def open_backend(url: str) -> Backend:
 
 
 def _local(path: str) -> Backend:
-    place = Path(path).expanduser().absolute()
+    place = _place(path)
     if _ARCHIVE.fullmatch(place.name) and not place.is_dir():
         return _archive(place)
     from store.backend.local import LocalBackend
@@ -148,4 +152,21 @@ def _local(path: str) -> Backend:
 def _archive(path: Path) -> Backend:
     from store.backend.tar import TarBackend
 
-    return TarBackend(path.expanduser().absolute())
+    return TarBackend(path)
+
+
+def _place(path: str) -> Path:
+    """Return the absolute form of a path that the operating system can take.
+
+    Whatever else it may refuse is said by what opens the place; these it refuses even to look for.
+    """
+    if "\0" in path:
+        raise InvalidURL("the store URL holds a zero byte, which no path has; write a folder or file:/path")
+    try:
+        place = Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidURL(f"there is no home folder for {path[:120]}; write the whole path") from error
+    encoded = os.fsencode(place)
+    if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME:
+        raise InvalidURL(f"{path[:120]}... is too long for a path; choose a shorter one")
+    return place

@@ -28,6 +28,7 @@ from store.errors import (
     CellarError,
     ConfigurationError,
     DiskFull,
+    IntegrityError,
     InvalidName,
     KeyExists,
     KeyMissing,
@@ -57,8 +58,12 @@ class LocalBackend:
         self._sweep_lock = threading.Lock()
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        with self._translated("read", key), self._path(key).open("rb") as file:
-            data = read_range(file, offset, length)
+        path = self._path(key)
+        with self._translated("read", key), open(path, "rb", opener=_open_without_waiting) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise self._missing(key, "is no regular file")
+            data = read_range(file, status.st_size, offset, length)
         self._opened = self._opened or key == FORMAT_KEY
         return data
 
@@ -92,12 +97,12 @@ class LocalBackend:
         path = self._path(key)
         with self._translated("look at", key):
             if path.exists():  # spares writing a body that is bound to lose; the link below decides races
-                raise KeyExists(f"{key} already exists in {self.url}")
+                raise self._taken(key, path)
         with self._translated("write", key), self._temporary(key, body) as (temporary, path):
             try:
                 path.hardlink_to(temporary)
             except FileExistsError as error:
-                raise KeyExists(f"{key} already exists in {self.url}") from error
+                raise self._taken(key, path) from error
             except OSError as error:
                 if error.errno in _NO_LINKS and not _can_link(temporary):
                     raise ConfigurationError(
@@ -186,7 +191,7 @@ class LocalBackend:
     def _exclusive(self) -> Iterator[None]:
         """Hold the folder's lock; each entry opens its own description, so threads exclude each other too."""
         self._prepare()
-        with (self.root / _LOCK).open("ab") as file:
+        with open(self.root / _LOCK, "ab", opener=_open_without_waiting) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 yield
@@ -201,16 +206,31 @@ class LocalBackend:
         except CellarError:
             raise
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise KeyMissing(
-                f"{key} does not exist in {self.url}; check the store with `cellar verify`"
-            ) from error
+            raise self._missing(key, "does not exist") from error
         except OSError as error:
+            if verb == "read" and error.errno == errno.ENXIO:  # what a socket says
+                raise self._missing(key, "is no regular file") from error
             raise storage_error(error, verb, key, self.url) from error
 
+    def _missing(self, key: str, what: str) -> KeyMissing:
+        return KeyMissing(f"{key} {what} in {self.url}; check the store with `cellar verify`")
 
-def read_range(file: BinaryIO, offset: int, length: int | None) -> bytes:
-    """Return a part of an open file, fewer bytes at its end; memory for those that it lacks is not taken."""
-    rest = os.fstat(file.fileno()).st_size - offset
+    def _taken(self, key: str, path: Path) -> CellarError:
+        """Return the error for a key that cannot be created.
+
+        What is no object for readers would let a writer look for who won, find nobody, and try forever.
+        """
+        if path.is_file() or not os.path.lexists(path):  # or it was removed again meanwhile
+            return KeyExists(f"{key} already exists in {self.url}")
+        return IntegrityError(f"what lies at {key} in {self.url} is no regular file; remove it and run again")
+
+
+def read_range(file: BinaryIO, size: int, offset: int, length: int | None) -> bytes:
+    """Return a part of an open file of `size` bytes, fewer at its end.
+
+    Memory for those that it lacks is not taken.
+    """
+    rest = size - offset
     if rest <= 0:
         return b""
     file.seek(offset)
@@ -255,7 +275,10 @@ def _modified(status: os.stat_result) -> datetime:
 
 
 def _walk(folder: Path, base: str, prefix: str, after: str) -> Iterator[str]:
-    """Yield the keys in `folder` and below, all of which begin with `base`, that belong into a listing."""
+    """Yield the keys in `folder` and below, all of which begin with `base`, that belong into a listing.
+
+    Links to folders are not followed: one that leads upwards would have no end.
+    """
     try:
         entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -266,7 +289,7 @@ def _walk(folder: Path, base: str, prefix: str, after: str) -> Iterator[str]:
             # What lies in a folder comes before its name with "0", which follows "/".
             if not key.startswith(prefix) or f"{key}0" <= after or entry.name.startswith("."):
                 continue
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 yield from _walk(folder / entry.name, f"{key}/", prefix, after)
             elif key > after:
                 yield key
@@ -294,6 +317,11 @@ def _gone(root: Path) -> NotAStore:
         f"the store at file:{root} is gone or was replaced since it was opened; make sure that the right "
         "place is mounted, and run again"
     )
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file for `open`; a pipe that somebody put there must not make it wait for another end."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
 def _open_regular(path: Path) -> int:

@@ -37,9 +37,10 @@ class StrictFolder(Unwritable):
 
     def read(self, key: str, *, offset: int = 0, length: int | None = None) -> bytes:
         with self._translated(key), self._opened(key) as file, os.fdopen(file, "rb", closefd=False) as data:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
                 raise self._refused(key, "is no longer a regular file")
-            return read_range(data, offset, length)
+            return read_range(data, status.st_size, offset, length)
 
     def read_with_token(self, key: str) -> tuple[bytes, str]:
         return self.read(key), ""

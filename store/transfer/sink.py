@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import glob
 import hashlib
@@ -80,8 +81,11 @@ def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
 
     Until then it lies beside it under a hidden name, which is removed if the block ends otherwise, and by a
     later export to the same name if this process is killed. Raises `InputError` if there is something at
-    `path` already, which stays as it is, and `StorageUnavailable` if the disk is full or read-only.
+    `path` already, which stays as it is, or `path` is no name; `StorageUnavailable` if the disk is full or
+    read-only.
     """
+    if not path.name:
+        raise InputError(f"{path} is no name for an export; give a new folder, or a file that ends in .tar")
     if _COMPRESSED.fullmatch(path.name):
         raise InputError(f"{path} names a compressed archive; export to a .tar, then compress that file")
     hidden = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
@@ -140,4 +144,6 @@ def _translated(path: Path) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"there is no folder {path.parent}; make it first, or export elsewhere") from error
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"{path.name[:120]}... is too long a name; export to a shorter one") from error
         raise storage_error(error, "write", path.name, f"file:{path.parent}") from error

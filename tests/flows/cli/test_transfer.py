@@ -138,6 +138,18 @@ def test_a_bad_archive_leaves_no_trace(cellar: Cellar, snapshot: str, workplace:
     assert sorted(path.name for path in workplace.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["", ".", "/", "x" * 300, "x" * 300 + ".tar"])
+def test_what_names_nothing_is_not_exported_to(cellar: Cellar, snapshot: str, name: str) -> None:
+    code, err = failed(cellar("snapshot", "export", "v1", name))
+    assert (code, "is no name for an export" in err or "is too long a name" in err) == (2, True), err
+
+
+@pytest.mark.parametrize("command", [["snapshot", "copy", "v1", "--to"], ["verify", "--repair", "--from"]])
+def test_other_stores_have_addresses_too(cellar: Cellar, snapshot: str, command: list[str]) -> None:
+    code, err = failed(cellar(*command, "file:%00"))
+    assert (code, "holds a zero byte" in err) == (3, True), err
+
+
 def test_a_snapshot_is_signed_and_verified(cellar: Cellar, snapshot: str, workplace: Path) -> None:
     made = as_json(cellar("key", "generate", "key", "--json"))
     cellar("key", "generate", "other")
