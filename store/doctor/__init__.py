@@ -12,7 +12,7 @@ from typing import Protocol
 
 from store.backend import Backend
 from store.doctor import conditions
-from store.doctor.examination import Trial, examine
+from store.doctor.examination import TRIALS, Trial, examine
 from store.doctor.ground import cleared_ground
 from store.doctor.permissions import roles_of
 from store.doctor.report import Check, DoctorReport
@@ -31,7 +31,7 @@ def diagnose(backend: Backend, *, progress: Progress | None = None) -> DoctorRep
     """Examine the storage and return what was found; `DoctorReport.refuse_if_unfit` draws the conclusion.
 
     Raises `StorageUnavailable` if the storage does not answer, `ConfigurationError` if it is none at all or
-    does not accept the credentials.
+    does not accept the credentials, `NotAStore` if it is a file.
     """
     checks: list[Check] = []
     with cleared_ground(backend) as ground:
@@ -40,7 +40,8 @@ def diagnose(backend: Backend, *, progress: Progress | None = None) -> DoctorRep
             if progress is not None:
                 progress(len(checks), 0)
     enforced = all(check.status != "fail" for check in checks)
-    return DoctorReport(backend.url, roles_of(backend) if enforced else (), tuple(checks))
+    tested = {check.name for check in checks if check.status != "warn"}.issuperset(TRIALS)
+    return DoctorReport(backend.url, roles_of(backend) if enforced else (), tuple(checks), tested)
 
 
 def probe(backend: Backend) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from store.backend import Backend
 from store.backend.local import LocalBackend
-from store.errors import AccessDenied, ReadOnly
+from store.errors import AccessDenied, NotAStore, ReadOnly
 from store.format import DOCTOR_PREFIX, FORMAT_KEY
 
 _ABANDONED_AFTER = timedelta(hours=1)
@@ -45,7 +45,12 @@ class Ground:
 
 @contextmanager
 def cleared_ground(backend: Backend) -> Iterator[Ground]:
-    """Yield a ground and clear it, whatever happens; a folder that was not there is gone again, too."""
+    """Yield a ground and clear it, whatever happens; a folder that was not there is gone again, too.
+
+    Raises `NotAStore` if a file is where the folder, or one above it, would have to be.
+    """
+    if isinstance(backend, LocalBackend):
+        _refuse_files(backend.root)
     ground = Ground(backend)
     made = _missing(backend)
     try:
@@ -59,6 +64,13 @@ def cleared_ground(backend: Backend) -> Iterator[Ground]:
             )
         if isinstance(backend, LocalBackend):
             _remove_folders(backend.root, ground, made)
+
+
+def _refuse_files(root: Path) -> None:
+    """Nothing can be tried in a file, and nothing cleared: say so before anything is written."""
+    for path in (root, *root.parents):
+        if path.is_file():
+            raise NotAStore(f"{path} is a file, a store needs a folder; choose another place")
 
 
 def _missing(backend: Backend) -> list[Path]:
@@ -75,7 +87,8 @@ def _remove_folders(root: Path, ground: Ground, made: list[Path]) -> None:
     folders = [*below, root / ground.prefix, root / DOCTOR_PREFIX]
     if not (root / FORMAT_KEY).exists():
         if root / ".lock" in made:
-            (root / ".lock").unlink(missing_ok=True)
+            with suppress(OSError):  # never made, or the folder cannot be written
+                (root / ".lock").unlink()
         folders += made
     for folder in folders:
         with suppress(OSError):  # not empty, no folder, or never made

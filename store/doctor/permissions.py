@@ -21,14 +21,14 @@ _WRITES = {"worker": (PACK_PREFIX, BUILD_PREFIX), "committer": (INDEX_PREFIX, HE
 
 
 def permissions(ground: Ground) -> Iterator[Check]:
-    """Try to list, write, read, replace and delete below the ground; what is denied is a warning."""
+    """Try to list, write, read, overwrite and delete below the ground; what is denied is a warning."""
     backend, key = ground.backend, ground.key("permission")
     trials: dict[str, Callable[[], object]] = {
         "list": lambda: next(iter(backend.list(ground.prefix)), None),
         "write": lambda: backend.put(key, ground.body()),
         "read": lambda: _read(backend, key),
-        "replace": lambda: backend.replace(key, ground.body(), token=backend.read_with_token(key)[1]),
-        "delete": lambda: backend.delete(key),
+        "overwrite": lambda: backend.replace(key, ground.body(), token=backend.read_with_token(key)[1]),
+        "delete": lambda: _delete(ground, key),
     }
     for verb, trial in trials.items():
         try:
@@ -46,6 +46,14 @@ def _read(backend: Backend, key: str) -> None:
     except KeyMissing:
         with suppress(KeyMissing):
             backend.read(FORMAT_KEY)
+
+
+def _delete(ground: Ground, key: str) -> None:
+    """Delete the object; a folder refuses no delete of what could not be written, so ask it first."""
+    backend = ground.backend
+    if isinstance(backend, LocalBackend) and not _is_writable(backend, ground.prefix):
+        raise ReadOnly(f"cannot delete {key}: {backend.url} cannot be written")
+    backend.delete(key)
 
 
 def roles_of(backend: Backend) -> tuple[str, ...]:

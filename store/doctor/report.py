@@ -9,6 +9,9 @@ from store.errors import ConfigurationError
 
 Status = Literal["ok", "warn", "fail"]
 
+ESSENTIAL = ("list", "write", "read", "delete")
+"""The permissions without which no condition can be tried out; each is the name of a check."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -21,20 +24,44 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """Result of an examination: all checks in the order made, and the roles that this identity fits."""
+    """Result of an examination: all checks in the order made, and the roles that this identity fits.
+
+    `tested` tells whether this identity could try out every condition that a store relies on.
+    """
 
     url: str
     roles: tuple[str, ...]
     checks: tuple[Check, ...]
+    tested: bool
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that make the storage unfit."""
+        return tuple(check for check in self.checks if check.status == "fail")
 
     @property
     def ok(self) -> bool:
-        """True unless a check failed; warnings do not count."""
-        return all(check.status != "fail" for check in self.checks)
+        """True if the storage was tested and no check failed; other warnings do not count."""
+        return self.tested and not self.failed
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of the storage, to follow its URL: fitness only where it was tested."""
+        if self.failed:
+            return "is not fit for a store"
+        if self.tested:
+            return "is fit for a store"
+        lacking = [check.name for check in self.checks if check.status == "warn" and check.name in ESSENTIAL]
+        if not lacking:
+            return "was tested in part: this identity was refused some of the trials"
+        return (
+            f"was only looked at: this identity may not {' or '.join(lacking)}, so nothing is known about "
+            "its conditions"
+        )
 
     def refuse_if_unfit(self) -> None:
         """Raise `ConfigurationError` naming what failed; nothing happens if nothing did."""
-        failed = [check for check in self.checks if check.status == "fail"]
+        failed = self.failed
         if failed:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise ConfigurationError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from store import Store
-from store.backend import Backend, open_backend
+from store.backend import Backend, Body, open_backend
+from store.backend.local import LocalBackend
 from store.backend.s3 import S3Backend
 from store.doctor import DoctorReport, diagnose
 from store.doctor.bucket import bucket_checks
 from store.doctor.clock import clock_check
 from store.doctor.ground import cleared_ground
 from store.doctor.permissions import roles_of
-from store.errors import ConfigurationError
+from store.errors import ConfigurationError, NotAStore, ReadOnly
 from tests.lax_proxy import Lax, lax_proxy
 from tests.seaweedfs import S3Server
 
@@ -55,6 +58,8 @@ def test_a_storage_that_keeps_its_promises_is_fit_and_left_as_it_was(
     report = diagnose(backend)
 
     assert report.ok
+    assert report.tested
+    assert len(statuses(report)) == len(report.checks)
     assert names(report, "fail") == set()
     assert set(statuses(report)) >= CONDITIONS
     assert report.roles == ("reader", "worker", "committer", "collector")
@@ -131,10 +136,44 @@ def test_what_an_identity_may_not_do_is_a_warning_and_said(
 
     report = diagnose(open_backend(s3_server.url()))
 
-    assert report.ok
+    assert (report.ok, report.tested) == (False, False)
+    assert "was only looked at: this identity may not write or delete" in report.verdict
+    report.refuse_if_unfit()
     assert report.roles == ("reader",)
     assert names(report, "ok") == {"list", "read"}
-    assert names(report, "warn") == {"write", "replace", "delete", "conditions"}
+    assert names(report, "warn") == {"write", "overwrite", "delete", "conditions"}
+
+
+class ReadOnlyFolder(LocalBackend):
+    """A folder on a disk that is mounted for reading, where deleting what is not there fails in no way."""
+
+    def put(self, key: str, body: Body) -> None:
+        raise ReadOnly(f"cannot write {key}")
+
+
+def test_a_folder_that_cannot_be_written_is_only_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr("os.access", lambda path, mode: mode & os.W_OK == 0)
+    monkeypatch.setattr(Path, "unlink", refused)
+
+    report = diagnose(ReadOnlyFolder(tmp_path))
+
+    assert (report.ok, report.tested, report.roles) == (False, False, ("reader",))
+    assert names(report, "warn") == {"write", "overwrite", "delete", "conditions"}
+
+
+@pytest.mark.parametrize("below", ["", "below", "far/below"])
+def test_a_file_is_no_place_for_a_store(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("hello")
+
+    with pytest.raises(NotAStore, match="file is a file, a store needs a folder"):
+        diagnose(LocalBackend(tmp_path / "file" / below))
+
+    assert (tmp_path / "file").read_text() == "hello"
 
 
 def test_missing_upload_checks_and_a_wrong_clock_are_warnings(

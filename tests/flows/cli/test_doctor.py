@@ -8,6 +8,7 @@ import pytest
 
 from tests.lax_proxy import Lax, lax_proxy
 from tests.seaweedfs import S3Server
+from tests.store.test_tar import tar_of
 
 Cellar = Callable[..., tuple[int, str, str]]
 
@@ -26,6 +27,28 @@ def test_a_folder_is_examined_and_the_result_is_printed(cellar: Cellar, tmp_path
     assert {"name": "lock", "status": "ok", "sentence": "a lock keeps others out"} in json.loads(out)[
         "checks"
     ]
+
+
+def test_what_cannot_be_tried_out_is_not_said_to_be_fit(cellar: Cellar, workplace: Path) -> None:
+    Path("export.tar").write_bytes(tar_of({"readme": b"hello"}))
+
+    code, out, _ = cellar("doctor", "--store", "export.tar")
+    assert code == 0
+    assert "export.tar was only looked at: this identity may not write or delete, so nothing is known" in out
+    assert "its conditions; this identity fits the roles reader\n" in out
+    assert "is fit" not in out
+
+    code, out, _ = cellar("doctor", "--store", "export.tar", "--json")
+    report = json.loads(out)
+    assert (code, report["ok"], report["tested"]) == (0, False, False)
+
+
+@pytest.mark.parametrize("command", ["init", "doctor"])
+def test_a_file_is_refused(cellar: Cellar, workplace: Path, command: str) -> None:
+    Path("file").write_text("hello")
+    for place in ("file", "file/below"):
+        code, _, errors = cellar(command, "--store", place)
+        assert (code, "file is a file, a store needs a folder" in errors) == (3, True)
 
 
 @pytest.mark.parametrize("command", ["init", "doctor"])
