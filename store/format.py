@@ -49,6 +49,13 @@ encode_json = json.JSONEncoder(
 RESTORE = "restore that object from a copy of the store, then run `cellar verify --full`"
 
 
+def remedy(key: str) -> str:
+    """Return what to do about a damaged record: names follow from nothing else that is stored."""
+    if key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)):
+        return f"make the name again after deleting {key}"
+    return RESTORE
+
+
 def sha256(data: bytes | bytearray | memoryview) -> str:
     """Return the SHA-256 of `data` as 64 lower-case hex digits."""
     return hashlib.sha256(data).hexdigest()
@@ -137,7 +144,7 @@ def unseal(data: bytes, key: str, fields: Mapping[str, type] | None = None) -> d
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         intact = False
     if not intact:
-        raise IntegrityError(f"{key} is damaged (its seal does not match its content); {RESTORE}")
+        raise IntegrityError(f"{key} is damaged (its seal does not match its content); {remedy(key)}")
     check_fields(record, key, fields or {})
     return dict(record)
 
@@ -147,7 +154,7 @@ def check_fields(record: Mapping[str, Any], key: str, fields: Mapping[str, type]
     for name, kind in fields.items():
         value = record.get(name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise IntegrityError(f"{key} holds no {name!r} of type {kind.__name__}; {RESTORE}")
+            raise IntegrityError(f"{key} holds no {name!r} of type {kind.__name__}; {remedy(key)}")
 
 
 def encode_format(*, store: str, created: str, features: Sequence[str] = ()) -> bytes:

@@ -20,7 +20,7 @@ from store import conditional, elapsed
 from store.backend import Backend
 from store.catalog import Catalog
 from store.errors import HoldExists, HoldNotFound, InputError, IntegrityError, KeyMissing
-from store.format import HOLD_PREFIX, RESTORE, check_label, hold_key, is_digest, seal, unseal
+from store.format import HOLD_PREFIX, check_label, hold_key, is_digest, remedy, seal, unseal
 from store.log import Log
 from store.naming import check_named, take_back
 from store.snapshot import open_snapshot
@@ -174,7 +174,7 @@ def decode_hold(data: bytes, key: str) -> dict[str, Any]:
     """Decode a hold; raises `IntegrityError` if it is damaged or keeps no snapshot for a time."""
     record = unseal(data, key, {"owner": str, "seconds": int, "snapshot": str})
     if not is_digest(record["snapshot"]) or not 0 < record["seconds"] <= LONGEST_HOLD_SECONDS:
-        raise IntegrityError(f"{key} does not hold a snapshot for a time; {RESTORE}")
+        raise IntegrityError(f"{key} does not hold a snapshot for a time; {remedy(key)}")
     return record
 
 

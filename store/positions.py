@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.errors import IntegrityError, SnapshotNotFound
-from store.format import RESTORE, is_digest
+from store.format import is_digest, remedy
 
 KEPT = 100
 """Former positions that a head remembers; a record stays at about 10 KB."""
@@ -30,7 +30,7 @@ def positions_of(record: Mapping[str, Any], key: str) -> tuple[Position, ...]:
     entries = record.get("history", [])
     present = [record.get("snapshot"), record.get("time")]
     if not isinstance(entries, list):
-        raise IntegrityError(f"{key} holds no history of a head; {RESTORE}")
+        raise IntegrityError(f"{key} holds no history of a head; {remedy(key)}")
     return tuple(_position(entry, key) for entry in [*entries, present])
 
 
@@ -59,4 +59,4 @@ def _position(entry: object, key: str) -> Position:
     match entry:
         case [str(snapshot), str(time)] if is_digest(snapshot):
             return Position(snapshot, time)
-    raise IntegrityError(f"{key} does not name snapshots and times; {RESTORE}")
+    raise IntegrityError(f"{key} does not name snapshots and times; {remedy(key)}")

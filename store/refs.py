@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -22,11 +22,11 @@ from store.errors import (
 )
 from store.format import (
     HEAD_PREFIX,
-    RESTORE,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
     check_label,
     is_digest,
+    remedy,
     seal,
     unseal,
 )
@@ -127,11 +127,26 @@ def read_positions(backend: Backend, name: str) -> tuple[Position, ...]:
     return positions_of(unseal(data, key), key)
 
 
-def list_refs(backend: Backend, prefix: str) -> dict[str, str]:
-    """Return all tags (`TAG_PREFIX`) or heads (`HEAD_PREFIX`) with their snapshot ids."""
-    keys = [item.key for item in backend.list(prefix)]
-    named = ((key.removeprefix(prefix), read_ref(backend, key)) for key in keys)
-    return {name: snapshot for name, snapshot in named if snapshot is not None}
+def list_refs(
+    backend: Backend, prefix: str, *, damaged: Callable[[IntegrityError], None] | None = None
+) -> dict[str, str]:
+    """Return all tags (`TAG_PREFIX`) or heads (`HEAD_PREFIX`) with their snapshot ids.
+
+    A damaged one raises `IntegrityError`, since nobody knows what it names, unless `damaged` is there to be
+    told: then it is left out.
+    """
+    named: dict[str, str] = {}
+    for key in [item.key for item in backend.list(prefix)]:
+        try:
+            snapshot = read_ref(backend, key)
+        except IntegrityError as error:
+            if damaged is None:
+                raise
+            damaged(error)
+        else:
+            if snapshot is not None:
+                named[key.removeprefix(prefix)] = snapshot
+    return named
 
 
 def resolve(backend: Backend, spec: str) -> str:
@@ -194,7 +209,7 @@ def _restore(backend: Backend, key: str, body: bytes, before: bytes) -> None:
 def _decode(data: bytes, key: str) -> str:
     snapshot = str(unseal(data, key, {"snapshot": str})["snapshot"])
     if not is_digest(snapshot):
-        raise IntegrityError(f"{key} does not name a snapshot; {RESTORE}")
+        raise IntegrityError(f"{key} does not name a snapshot; {remedy(key)}")
     return snapshot
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -189,17 +189,17 @@ class Store:
         """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""
         make_tag(self._backend, self._log, self._catalog, name, snapshot_id, run=self._run)
 
-    def tags(self) -> dict[str, str]:
-        """Return all tags with their snapshot ids."""
-        return list_refs(self._backend, TAG_PREFIX)
+    def tags(self, *, damaged: Callable[[IntegrityError], None] | None = None) -> dict[str, str]:
+        """Return all tags with their snapshot ids; `damaged` is told of damaged ones, else they raise."""
+        return list_refs(self._backend, TAG_PREFIX, damaged=damaged)
 
     def head(self, name: str) -> str | None:
         """Return the snapshot id that a head points to, None if there is no such head."""
         return read_ref(self._backend, HEAD_PREFIX + check_label(name, "head"))
 
-    def heads(self) -> dict[str, str]:
-        """Return all heads with their snapshot ids."""
-        return list_refs(self._backend, HEAD_PREFIX)
+    def heads(self, *, damaged: Callable[[IntegrityError], None] | None = None) -> dict[str, str]:
+        """Return all heads with their snapshot ids; `damaged` is told of damaged ones, else they raise."""
+        return list_refs(self._backend, HEAD_PREFIX, damaged=damaged)
 
     def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
         """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import Injected
-from flows.cli.session import columns
+from flows.cli.session import Session, columns
 from flows.formatting import counted, flatten
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show(
     pins = [commit for commit in store.log() if commit.snapshot == opened.id]
     result = {
         "snapshot": opened.id,
-        "names": names_of(store).get(opened.id, []),
+        "names": names_of(session, store).get(opened.id, []),
         "pins": [
             {"commit": pin.sequence, "time": pin.time, "message": pin.message, "run": pin.run} for pin in pins
         ],
@@ -75,12 +75,12 @@ def show(
     session.emit(result, _lines(result))
 
 
-def names_of(store: "Store") -> dict[str, list[str]]:
-    """Tags, and heads as `head:name`, by the snapshots that they name; sorted."""
+def names_of(session: Session, store: "Store") -> dict[str, list[str]]:
+    """Tags, and heads as `head:name`, by the snapshots that they name; sorted. Damaged ones are warned of."""
     names: dict[str, list[str]] = {}
-    for name, identity in store.tags().items():
+    for name, identity in store.tags(damaged=session.warn).items():
         names.setdefault(identity, []).append(name)
-    for name, identity in store.heads().items():
+    for name, identity in store.heads(damaged=session.warn).items():
         names.setdefault(identity, []).append(f"head:{name}")
     return {identity: sorted(given) for identity, given in names.items()}
 

@@ -16,7 +16,7 @@ app = App(name="head", help="Movable names of snapshots; each remembers where it
 @app.default
 def ls(*, session: Injected) -> None:
     """List heads with the snapshots that they point to."""
-    heads = session.open_store().heads()
+    heads = session.open_store().heads(damaged=session.warn)
     session.emit(heads, columns(sorted(heads.items())) or ["no head yet"])
 
 

@@ -23,7 +23,7 @@ def tag(name: str | None = None, snapshot: str | None = None, /, *, session: Inj
 
     store = session.open_store(by="tag")
     if name is None:
-        tags = store.tags()
+        tags = store.tags(damaged=session.warn)
         session.emit(tags, columns(sorted(tags.items())) or ["no tag yet"])
         return
     if snapshot is None:

@@ -71,6 +71,10 @@ class Session:
             for line in lines:
                 print(line if line.isprintable() else printable(line))
 
+    def warn(self, sentence: object) -> None:
+        """Say on stderr what is wrong and yet does not end the command."""
+        print(f"cellar: {printable(str(sentence))}", file=sys.stderr)
+
     @contextmanager
     def progress(self, title: str, unit: str) -> Iterator["Progress"]:
         """A progress callback that draws on stderr from the third second on; see `flows.cli.bars`."""

@@ -18,7 +18,7 @@ def ls(*, session: Injected) -> None:
     from store.errors import SnapshotNotFound
 
     store = session.open_store()
-    names = names_of(store)
+    names = names_of(session, store)
     pins = {commit.snapshot: commit for commit in store.log() if commit.snapshot}
     found: list[dict[str, Any]] = []
     for identity, commit in pins.items():

@@ -26,7 +26,7 @@ def verify(
     full: Annotated[bool, Flag] = False,
     *,
     sample: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     max_seconds: Annotated[float, Parameter(validator=Number(gt=0))] | None = None,
     resume: Annotated[bool, Flag] = False,
     repair: Annotated[bool, Flag] = False,
@@ -45,7 +45,7 @@ def verify(
     sample
         Also read this share of the packs (0.1 is a tenth).
     seed
-        Which packs are in the sample; the same seed chooses the same ones.
+        Which packs are in the sample; the same seed (0 without this option) chooses the same ones.
     max_seconds
         Stop reading packs after this time.
     resume
@@ -64,11 +64,17 @@ def verify(
         )
     if source is not None and not repair:
         raise UsageError("--from says where a repair may copy from; add --repair")
+    if full and sample is not None:
+        raise UsageError("--full reads every pack and --sample a share of them; leave out one of the two")
+    if seed is not None and sample is None:
+        raise UsageError("--seed chooses the packs of a sample; add --sample or leave it out")
+    if max_seconds is not None and not (full or sample or resume):
+        raise UsageError("--max-seconds bounds the reading of packs; add --full, --sample or --resume")
     backend = open_backend(session.settings.store)
     if repair:
         _repair(session, backend, source, full=full)
     else:
-        _check(session, backend, _Pass(full, sample or 0.0, seed, max_seconds, resume))
+        _check(session, backend, _Pass(full, sample or 0.0, seed or 0, max_seconds, resume))
 
 
 @dataclass(frozen=True)
@@ -83,26 +89,34 @@ class _Pass:
 
 
 def _check(session: Session, backend: "Backend", wanted: _Pass) -> None:
-    from store.errors import IntegrityError
+    from store.errors import InputError, IntegrityError
     from store.verify import verify as check
 
     with _kept_cursor(session, backend) as kept, session.progress("verify", "objects") as progress:
+        start = kept.load() if wanted.resume else None
+        if wanted.resume and start is None and kept.known and not (wanted.full or wanted.sample):
+            raise InputError(
+                f"no pass over the packs of {backend.url} was left unfinished, so nothing can be resumed; "
+                "add --full or --sample to start one"
+            )
         report = check(
             backend,
             full=wanted.full,
             sample=wanted.sample,
             seed=wanted.seed,
-            resume=kept.load() if wanted.resume else None,
+            resume=start,
             max_seconds=wanted.max_seconds,
             keep=kept.keep,
             progress=progress,
         )
         kept.finish(report)
-    session.emit(report.to_dict(), [*_summary(backend.url, report), *_damage(report.findings)])
+    session.emit(
+        {**report.to_dict(), "url": backend.url},
+        [*_summary(backend.url, report), *_damage(report.findings)],
+    )
     if not report.ok:
         raise IntegrityError(
-            f"{_findings(len(report.findings))} in {backend.url}; try "
-            "`cellar verify --repair`, with `--from` another store or export that has them"
+            f"{_findings(len(report.findings))} in {backend.url}; {_way_out(backend, report.findings)}"
         )
 
 
@@ -123,16 +137,51 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
         [*lines, _figures(backend.url, report.after), *_damage(report.after.findings)],
     )
     if not report.ok:
+        advice = "restore these objects from a copy of the store, or run the builds that wrote them"
+        if _only_names(report.after.findings) and not report.notes:
+            advice = "a repair makes no names again: do what is said of each"
         raise IntegrityError(
             f"{_findings(len(report.after.findings) + len(report.notes))} in {backend.url} could not be "
-            "repaired; restore these objects from a copy of the store, or run the builds that wrote them"
+            f"repaired; {advice}"
         )
 
 
-class _KeptCursor:
-    """The place where a pass over a store stopped, in the work directory, by the id of the store."""
+def _way_out(backend: "Backend", findings: "tuple[Finding, ...]") -> str:
+    """What helps: a repair neither changes an export nor makes a name again, so do not send people there."""
+    if _is_export(backend):
+        return "an export is not repaired: export or copy the snapshot again from a store that has it"
+    if _only_names(findings):
+        return "a repair makes no names again: do what is said of each"
+    return "try `cellar verify --repair`, with `--from` another store or export that has them"
 
-    def __init__(self, path: Path) -> None:
+
+def _is_export(backend: "Backend") -> bool:
+    from store.backend.read_only import Unwritable
+    from store.errors import CellarError
+    from store.format import EXPORT, FORMAT_KEY, unseal
+
+    if isinstance(backend, Unwritable):
+        return True
+    try:
+        return EXPORT in unseal(backend.read(FORMAT_KEY), FORMAT_KEY, {"features": list})["features"]
+    except CellarError:  # it is damaged, too
+        return False
+
+
+def _only_names(findings: "tuple[Finding, ...]") -> bool:
+    from store.format import HEAD_PREFIX, HOLD_PREFIX, TAG_PREFIX
+
+    return all(finding.key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)) for finding in findings)
+
+
+class _KeptCursor:
+    """The place where a pass over a store stopped, in the work directory, by the id of the store.
+
+    `known` tells whether the store could be asked for its id.
+    """
+
+    def __init__(self, path: Path, *, known: bool) -> None:
+        self.known = known
         self._path = path
         self._cursor: Cursor | None = None
         self._written = float("-inf")
@@ -180,8 +229,9 @@ def _kept_cursor(session: Session, backend: "Backend") -> Iterator[_KeptCursor]:
     try:
         store = unseal(backend.read(FORMAT_KEY), FORMAT_KEY, {"store": str})["store"]
     except CellarError:  # verification itself will say what is wrong
-        store = "unknown"
-    kept = _KeptCursor(session.settings.work_dir / "verify" / f"{store}.json")
+        store = ""
+    path = session.settings.work_dir / "verify" / f"{store or 'unknown'}.json"
+    kept = _KeptCursor(path, known=bool(store))
     try:
         yield kept
     except KeyboardInterrupt:

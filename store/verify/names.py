@@ -13,6 +13,7 @@ from store.format import (
     SIGNATURE_PREFIX,
     TAG_PREFIX,
     TURN_KEY,
+    remedy,
     snapshot_key,
     unseal,
 )
@@ -60,7 +61,7 @@ class Names:
 
     def _check_ref(self, noun: str, key: str, name: str, says: str, data: bytes) -> None:
         if says != name:
-            raise IntegrityError(f"{key} is that of {noun} {says}; {RESTORE}")
+            raise IntegrityError(f"{key} is that of {noun} {says}; {remedy(key)}")
         snapshot = unseal(data, key, _REF)["snapshot"]
         self._names[snapshot].add(f"{noun}:{name}")
         self._check_named(key, snapshot)
@@ -69,7 +70,7 @@ class Names:
         record = decode_hold(data, key)
         name = key.removeprefix(HOLD_PREFIX).removesuffix(".json")
         if record.get("name") != name:
-            raise IntegrityError(f"{key} is the hold of {record.get('name')}; {RESTORE}")
+            raise IntegrityError(f"{key} is the hold of {record.get('name')}; {remedy(key)}")
         if record["snapshot"] not in self._history.removals.gone:  # an expired hold keeps nothing
             self._names[record["snapshot"]].add(f"hold:{name}")
             self._check_named(key, record["snapshot"])

@@ -11,6 +11,7 @@ import pytest
 
 from store import Store
 from store.backend.local import LocalBackend
+from store.errors import IntegrityError
 from store.format import pack_key
 from tests.store.samples import memory
 
@@ -50,6 +51,7 @@ def test_an_intact_store_is_said_to_be_so(cellar: Cellar, store: Store) -> None:
     assert code == 0
     report = json.loads(out)
     assert (report["sample"], report["ok"], report["complete"]) == (0.2, True, True)
+    assert report["url"] == store.url
     assert 0 < report["packs_read"] == report["packs_chosen"] < PACKS
 
 
@@ -63,6 +65,50 @@ def test_damage_is_named_with_what_it_touches(cellar: Cellar, store: Store) -> N
     assert f"{pack_key(row.pack)} is damaged: 1 of 1 payloads" in out
     assert f"  element {row.ref}\n  snapshot {store.tags()['v1']}\n  name tag:v1\n" in out
     assert "1 finding" in err
+
+
+@pytest.mark.parametrize("kind", ["tags", "heads"])
+def test_a_damaged_name_is_to_be_made_again_and_hides_none(cellar: Cellar, store: Store, kind: str) -> None:
+    snapshot = store.tags()["v1"]
+    store.move_head("main", snapshot, expect=None)
+    name = {"tags": "v1", "heads": "main"}[kind]
+    path = Path("build/store/refs") / kind / name
+    path.write_bytes(path.read_bytes()[:-9])
+    way_out = f"make the name again after deleting refs/{kind}/{name}"
+
+    code, out, err = cellar("verify")
+    assert (code, way_out in out, "restore" in out) == (5, True, False)
+    assert "a repair makes no names again" in err
+    assert way_out in cellar("snapshot", "show", name)[2]
+
+    others = {"tags": "head:main", "heads": "v1"}[kind]
+    code, out, err = cellar("snapshot", "ls", "--json")
+    assert (code, way_out in err) == (0, True)
+    assert json.loads(out)[0]["names"] == [others]
+    for command in ("tag", "head"):
+        assert cellar(command)[0] == 0
+    with pytest.raises(IntegrityError):  # who has to know all of them is not served
+        getattr(store, kind)()
+
+    path.unlink()
+    again = ("tag", "v1", snapshot) if kind == "tags" else ("head", "move", "main", snapshot)
+    assert cellar(*again)[0] == 0
+    assert cellar("verify")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["x.tar", "x"])
+def test_a_damaged_export_is_to_be_made_again(cellar: Cellar, store: Store, name: str) -> None:
+    assert cellar("snapshot", "export", "v1", name)[0] == 0
+    pack = min(store.snapshot("v1").packs())
+    path = Path(name) if name == "x.tar" else Path(name) / pack_key(pack)
+    data = store.backend.read(pack_key(pack))
+    path.write_bytes(path.read_bytes().replace(data, data[:-1] + bytes([data[-1] ^ 1])))
+
+    code, _, err = cellar("verify", "--full", "--store", name)
+
+    assert code == 5
+    assert "export or copy the snapshot again" in err
+    assert "--repair" not in err
 
 
 def test_a_pass_is_continued_where_it_stopped(cellar: Cellar, store: Store) -> None:
@@ -156,6 +202,11 @@ def test_a_repair_says_what_it_did_and_what_is_left(cellar: Cellar, store: Store
         (["--from", "elsewhere"], 2, "add --repair"),
         (["--repair", "--resume"], 2, "leave out --sample, --max-seconds and --resume"),
         (["--repair", "--from", "elsewhere"], 3, "there is no store at"),
+        (["--full", "--sample", "0.5"], 2, "leave out one of the two"),
+        (["--seed", "3"], 2, "add --sample"),
+        (["--max-seconds", "5"], 2, "add --full, --sample or --resume"),
+        (["--resume"], 2, "add --full or --sample to start one"),
+        (["--resume", "--store", "elsewhere"], 3, "there is no store at"),
         (["--sample", "2"], 2, "see `cellar verify --help`"),
     ],
 )
