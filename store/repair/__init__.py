@@ -34,7 +34,8 @@ from store.verify.report import Cursor
 
 __all__ = ["RepairReport", "Repaired", "repair"]
 
-_ROUNDS = 4
+_ROUNDS = 32
+"""More than layers of data that lead to each other: repair ends when a round brings nothing back."""
 _LAST = "f" * 64
 """No pack comes after this one: a pass from here on reads those again that were damaged, and no other."""
 
@@ -67,11 +68,14 @@ def repair(
                 commit, notes = _commit(backend, inspection.history.tip, stand_in, run or {}), stand_in.notes
                 how = f"stands in for lost ones by commit {commit.sequence}"
                 done = [Repaired(index_key(stand_in.index.digest), how), *write_newest(backend)]
-        repaired += done
         if not done:
             break
+        known = {before.key for before in repaired}
+        repaired += done
         again = Cursor(inspection.history.store, 1.0, 0, _LAST, 0, 0, damaged) if full else None
         inspection = Inspection(backend, resume=again, progress=progress)
+        if known.issuperset(item.key for item in done):  # what is damaged again at once stays so
+            break
     return RepairReport(tuple(repaired), commit.sequence if commit else 0, notes, inspection.report)
 
 

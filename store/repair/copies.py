@@ -1,7 +1,8 @@
 """Right bytes from elsewhere: another store, an export, or copies within the store.
 
 Nothing is believed because of where it comes from. Bytes are taken for an object only if they prove to be its
-bytes: by the digest in its key, by what the log says of it, or by a signature.
+bytes: by the digest in its key, by what the log says of it, or by a signature. Of the newest entry of the log
+nothing says what it must be: from a copy of the same store that one is taken which follows the entry before.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Collection, Iterator
 
 from store.backend import Backend
 from store.directory import check_directory
-from store.entry import is_entry
-from store.errors import AccessDenied, IntegrityError, KeyMissing
+from store.entry import Commit, decode_commit, is_entry
+from store.errors import AccessDenied, IntegrityError, KeyMissing, UnsupportedFormat
 from store.format import (
     BUILD_PREFIX,
     CHECKPOINT_PREFIX,
@@ -24,6 +25,7 @@ from store.format import (
     SIGNATURE_PREFIX,
     SNAPSHOT_PREFIX,
     is_digest,
+    log_key,
     sha256,
 )
 from store.removals import Removal, encode_removal
@@ -40,13 +42,20 @@ def restore_copies(
     inspection: Inspection, hurt: Collection[str], source: Backend | None
 ) -> Iterator[Repaired]:
     """Write right bytes over every damaged or missing object that a proven copy of is found somewhere."""
-    backend, proofs = inspection.survey.backend, inspection.history.proofs
-    for key in sorted(hurt, reverse=True):  # newer entries of the log prove older ones
+    backend, history = inspection.survey.backend, inspection.history
+    waiting = sorted(hurt)
+    while waiting:
+        key = waiting.pop()  # the last one: newer entries of the log prove older ones
         for data, where in _copies(inspection, source, key):
-            if proves(inspection, key, data):
+            if proves(inspection, key, data) or (
+                source is not None and is_entry(key) and _follows(inspection, source, key, data)
+            ):
                 backend.put(key, data)
                 if is_entry(key):
-                    proofs[_number(key) - 1] = previous_of(data)
+                    before = _number(key) - 1
+                    history.proofs[before] = previous_of(data)
+                    if before in history.lost and log_key(before) not in hurt:
+                        waiting.append(log_key(before))  # of entries missing in a row one is a finding
                 yield Repaired(key, where)
                 break
 
@@ -69,6 +78,28 @@ def proves(inspection: Inspection, key: str, data: bytes) -> bool:
         return False
     named = key.startswith(_BY_DIGEST) and is_digest(digest) and not _is_head(key)
     return named and sha256(data) == digest
+
+
+def _follows(inspection: Inspection, source: Backend, key: str, data: bytes) -> bool:
+    """Whether `data` are an entry after the one before `key`, where `source` is a copy of the same store.
+
+    So the newest entry is known: no later one names its digest. Where something says what an entry must be,
+    that alone decides; and an intact entry that does not follow stays, as the one before it may be wrong.
+    """
+    backend, history, number = inspection.survey.backend, inspection.history, _number(key)
+    if number in history.proofs or not (number == 1 or number - 1 in history.commits):
+        return False
+    try:
+        origin = backend.read(FORMAT_KEY)
+        if source.read(FORMAT_KEY) != origin:
+            return False
+        before = sha256(origin) if number == 1 else history.commits[number - 1].digest
+        if history.proofs.get(number - 1, before) != before:
+            return False
+        decode_commit(data, previous=Commit(number - 1, before, "", "", "", ""))
+    except (KeyMissing, AccessDenied, IntegrityError, UnsupportedFormat):
+        return False
+    return True
 
 
 def _number(key: str) -> int:

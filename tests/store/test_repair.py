@@ -313,6 +313,97 @@ def test_a_copy_that_is_damaged_or_of_another_store_is_not_believed(folder: Path
         assert report.repaired == ()
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_newest_entries_are_taken_from_a_copy_of_the_same_store(
+    made: Path, folder: Path, count: int
+) -> None:
+    """Nothing names the digest of the newest entry, but it names that of the entry before it."""
+    newest = files(folder, "log/0*")[-count:]
+    delete([*files(folder, "log/checkpoint-*"), *files(folder, "log/history-*")])
+    flip(newest)
+    assert not mended(folder).ok
+
+    report = mended(folder, source=open_backend(str(made)))
+
+    assert report.ok
+    assert sorted(done.key for done in report.repaired if done.key.startswith("log/0")) == [
+        path.relative_to(folder).as_posix() for path in newest
+    ]
+    assert contents(folder).items() <= contents(made).items()
+
+
+def test_a_lone_first_entry_is_taken_from_a_copy_of_the_same_store(tmp_path: Path) -> None:
+    Store.create(str(tmp_path / "store")).publish([memory(1)], message="first")
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    flip(files(tmp_path / "store", "log/0*"))
+
+    assert mended(tmp_path / "store", source=open_backend(str(tmp_path / "copy"))).ok
+    assert contents(tmp_path / "store") == contents(tmp_path / "copy")
+
+
+def test_the_newest_entry_is_proven_by_a_checkpoint_of_it(folder: Path, tmp_path: Path) -> None:
+    store = Store.open(str(folder))
+    write_checkpoint(store.backend, store.history, store.catalog())
+    delete(files(folder, "log/history-*"))  # which have it too
+    shutil.copytree(folder, tmp_path / "copy")
+    newest = files(folder, "log/0*")[-1]
+    delete([tmp_path / "copy" / FORMAT_KEY])  # so it does not say that it is a copy
+    right = newest.read_bytes()
+    flip([newest])
+
+    mended(folder, source=open_backend(str(tmp_path / "copy")))
+
+    assert newest.read_bytes() == right
+
+
+@pytest.mark.parametrize("which", ["one before", "other store", "other history", "not sealed", "intact"])
+def test_a_newest_entry_that_does_not_follow_is_refused(folder: Path, tmp_path: Path, which: str) -> None:
+    before, newest = files(folder, "log/0*")[-2:]
+    source = tmp_path / "source"
+    delete([*files(folder, "log/checkpoint-*"), *files(folder, "log/history-*")])
+    shutil.copytree(folder, source)
+    copied = source / newest.relative_to(folder)
+    if which == "one before":
+        shutil.copy(before, copied)
+    elif which == "other store":
+        Store.create(str(tmp_path / "other"))
+        shutil.copy(tmp_path / "other" / FORMAT_KEY, source / FORMAT_KEY)
+    elif which == "not sealed":
+        flip([copied])
+    else:
+        delete([copied, source / before.relative_to(folder)])
+        for number in range(2):
+            Store.open(str(source)).publish([memory(9100 + number)], message="another one")
+    if which == "intact":  # the entry before it is a wrong one, and the source has one that follows that
+        before.unlink()
+        shutil.copy(source / before.relative_to(folder), before)
+    else:
+        flip([newest])
+    damaged = newest.read_bytes()
+
+    report = mended(folder, source=open_backend(str(source)))
+
+    assert newest.relative_to(folder).as_posix() in {finding.key for finding in report.after.findings}
+    assert newest.read_bytes() == damaged
+
+
+def test_one_repair_is_enough_for_a_log_of_which_only_the_newest_entry_is_left(
+    made: Path, folder: Path
+) -> None:
+    """Entries missing in a row are one finding, and each is known by the one after it only."""
+    entries = files(folder, "log/0*")
+    delete([folder / FORMAT_KEY, *files(folder, "log/checkpoint-*"), *files(folder, "log/history-*")])
+    delete([*entries[:4], *entries[5:11], *entries[12:-1]])
+    flip([entries[4], entries[11]])
+    delete([*files(folder, "index/*"), *files(folder, "snapshots/*"), *files(folder, "gc/*")])
+
+    report = mended(folder, source=open_backend(str(made)))
+
+    assert report.ok
+    assert contents(folder).items() <= contents(made).items()
+    assert mended(folder, source=open_backend(str(made))).repaired == ()
+
+
 def test_a_pack_is_made_again_with_the_elements_of_an_export(
     made: Path, folder: Path, tmp_path: Path
 ) -> None:
