@@ -1,22 +1,20 @@
 """The command that checks a store, in one go or piece by piece, and repairs it."""
 
-import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from flows.cli.kept_cursor import KeptCursor
 from flows.cli.session import Session
 from flows.cli.store import Flag, Injected
 
 if TYPE_CHECKING:
     from store.backend import Backend
-    from store.verify import Cursor, Finding, VerifyReport
+    from store.verify import Finding, VerifyReport
 
 _SHOWN = 10
 """Elements and snapshots of a finding that are listed; --json has all."""
@@ -174,54 +172,8 @@ def _only_names(findings: "tuple[Finding, ...]") -> bool:
     return all(finding.key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)) for finding in findings)
 
 
-class _KeptCursor:
-    """The place where a pass over a store stopped, in the work directory, by the id of the store.
-
-    `known` tells whether the store could be asked for its id.
-    """
-
-    def __init__(self, path: Path, *, known: bool) -> None:
-        self.known = known
-        self._path = path
-        self._cursor: Cursor | None = None
-        self._written = float("-inf")
-
-    def load(self) -> "Cursor | None":
-        """The place where an earlier run stopped, None if none did."""
-        from store.errors import InputError
-        from store.verify import Cursor
-
-        try:
-            return Cursor.from_dict(json.loads(self._path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except (ValueError, InputError) as error:
-            raise InputError(f"{self._path} says nothing useful; delete it and start a new pass") from error
-
-    def keep(self, cursor: "Cursor") -> None:
-        """Remember how far a pass is; what is killed loses about a second."""
-        self._cursor = cursor
-        if time.monotonic() - self._written > 1.0:
-            self.write()
-
-    def write(self) -> bool:
-        """Write down how far the pass is; False if none was begun."""
-        if self._cursor is None:
-            return False
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self._cursor.to_dict()) + "\n")
-        self._written = time.monotonic()
-        return True
-
-    def finish(self, report: "VerifyReport") -> None:
-        """Write down where the pass stopped, or forget it if it is over."""
-        self._cursor = report.cursor
-        if not self.write() and report.sample:
-            self._path.unlink(missing_ok=True)
-
-
 @contextmanager
-def _kept_cursor(session: Session, backend: "Backend") -> Iterator[_KeptCursor]:
+def _kept_cursor(session: Session, backend: "Backend") -> Iterator[KeptCursor]:
     """The kept place for a store; however the body ends, the place is written down."""
     from store.errors import CellarError
     from store.format import FORMAT_KEY, unseal
@@ -231,7 +183,7 @@ def _kept_cursor(session: Session, backend: "Backend") -> Iterator[_KeptCursor]:
     except CellarError:  # verification itself will say what is wrong
         store = ""
     path = session.settings.work_dir / "verify" / f"{store or 'unknown'}.json"
-    kept = _KeptCursor(path, known=bool(store))
+    kept = KeptCursor(path, known=bool(store))
     try:
         yield kept
     except KeyboardInterrupt:

@@ -217,3 +217,18 @@ def test_options_that_do_not_go_together_are_refused(
 
     assert ended == code
     assert sentence in err
+
+
+@pytest.mark.usefixtures("store")
+def test_whoever_has_nowhere_to_write_can_verify(
+    cellar: Cellar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file, not a folder")
+    monkeypatch.setenv("CELLAR_WORK_DIR", str(taken))
+
+    code, out, _ = cellar("verify", "--full", "--max-seconds", "0.000001")
+
+    assert code == 0
+    assert "1 of 5 so far" in out
+    assert "set CELLAR_WORK_DIR" in caplog.text
