@@ -49,9 +49,14 @@ encode_json = json.JSONEncoder(
 RESTORE = "restore that object from a copy of the store, then run `cellar verify --full`"
 
 
+def is_name(key: str) -> bool:
+    """Tell whether an object is a tag, a head or a hold: they follow from nothing else that is stored."""
+    return key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX))
+
+
 def remedy(key: str) -> str:
-    """Return what to do about a damaged record: names follow from nothing else that is stored."""
-    if key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)):
+    """Return what to do about a damaged record."""
+    if is_name(key):
         return f"make the name again after deleting {key}"
     return RESTORE
 

@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 from flows.cli.kept_cursor import KeptCursor
 from flows.cli.session import Session
 from flows.cli.store import Flag, Injected
+from flows.formatting import counted
 
 if TYPE_CHECKING:
     from store.backend import Backend
@@ -113,9 +114,8 @@ def _check(session: Session, backend: "Backend", wanted: _Pass) -> None:
         [*_summary(backend.url, report), *_damage(report.findings)],
     )
     if not report.ok:
-        raise IntegrityError(
-            f"{_findings(len(report.findings))} in {backend.url}; {_way_out(backend, report.findings)}"
-        )
+        found = counted(len(report.findings), "finding")
+        raise IntegrityError(f"{found} in {backend.url}; {_way_out(backend, report.findings)}")
 
 
 def _repair(session: Session, backend: "Backend", source: str | None, *, full: bool) -> None:
@@ -138,10 +138,8 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
         advice = "restore these objects from a copy of the store, or run the builds that wrote them"
         if _only_names(report.after.findings) and not report.notes:
             advice = "a repair makes no names again: do what is said of each"
-        raise IntegrityError(
-            f"{_findings(len(report.after.findings) + len(report.notes))} in {backend.url} could not be "
-            f"repaired; {advice}"
-        )
+        left = counted(len(report.after.findings) + len(report.notes), "finding")
+        raise IntegrityError(f"{left} in {backend.url} could not be repaired; {advice}")
 
 
 def _way_out(backend: "Backend", findings: "tuple[Finding, ...]") -> str:
@@ -167,9 +165,9 @@ def _is_export(backend: "Backend") -> bool:
 
 
 def _only_names(findings: "tuple[Finding, ...]") -> bool:
-    from store.format import HEAD_PREFIX, HOLD_PREFIX, TAG_PREFIX
+    from store.format import is_name
 
-    return all(finding.key.startswith((TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)) for finding in findings)
+    return all(is_name(finding.key) for finding in findings)
 
 
 @contextmanager
@@ -225,10 +223,6 @@ def _summary(url: str, report: "VerifyReport") -> list[str]:
     if report.leftovers:
         lines.append(f"left over, which is no damage: {_counted(report.leftovers)}")
     return lines
-
-
-def _findings(number: int) -> str:
-    return f"{number:,} finding{'' if number == 1 else 's'}"
 
 
 def _damage(findings: "tuple[Finding, ...]") -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,9 +28,9 @@ class Naming(Operation):
         return SNAPSHOTS[self.which]
 
     @property
+    @abstractmethod
     def key(self) -> str:
         """The key of the name."""
-        raise NotImplementedError
 
     def check(self, result: Any, truth: Truth, window: Window, faults: Collection[Fault]) -> None:
         named = truth.snapshots_named(self.key, window)

@@ -7,6 +7,7 @@ explains its answer. An operation that met a fault may also end in `StorageUnava
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -18,16 +19,16 @@ from tests.store.model.truth import Broken, Entry, State, Truth, Window
 
 
 @dataclass(frozen=True)
-class Operation:
+class Operation(ABC):
     """Base of all: by default it makes no entry and is never refused."""
 
+    @abstractmethod
     def run(self, store: Store, label: str) -> Any:
         """Do it; `label` is the message of its log entry, by which the entry is recognised."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, result: Any, truth: Truth, window: Window, faults: Collection[Fault]) -> None:
         """Raise `Broken` unless `result` was right at some moment of the window."""
-        raise NotImplementedError
 
     def check_refusal(self, error: CellarError, truth: Truth, window: Window) -> None:
         """Raise `Broken` unless the refusal was right at some moment of the window."""
