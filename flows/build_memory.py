@@ -5,7 +5,7 @@ from typing import Any
 from prefect.artifacts import create_table_artifact
 from prefect.exceptions import TerminationSignal
 
-from flows import watch
+from flows import degraded, watch
 from flows.engine import bind, flow, on_device
 from flows.params import Params
 from flows.pins import Pin
@@ -107,7 +107,9 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
             table=rejected,
             description=f"{len(rejected)} documents below the thresholds of publication",
         )
-    return Pin(stage="memory", snapshot=snapshot, figures={**summarise(done), "rejected_documents": rejected})
+    figures = summarise(done)
+    degraded.tell_of_build(settings, snapshot, figures)
+    return Pin(stage="memory", snapshot=snapshot, figures={**figures, "rejected_documents": rejected})
 
 
 def _rejected(shards: list[ShardResult]) -> list[dict[str, Any]]:

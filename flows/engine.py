@@ -16,6 +16,7 @@ from prefect import Flow, Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
+from flows import notify
 from flows.place import device_of
 from flows.settings import Settings
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
@@ -80,6 +81,14 @@ def on_device(task: Task[P, R], settings: Settings) -> Task[P, R]:
 
 
 def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:
-    """Make a Prefect flow of a function that passes references only."""
+    """Make a Prefect flow of a function that passes references only; a failed or crashed run is told of."""
     # Prefect always writes down the error of a failed flow; as JSON, since its default is pickle.
-    return Flow(fn=function, name=name, persist_result=False, result_serializer="json", log_prints=False)
+    return Flow(
+        fn=function,
+        name=name,
+        persist_result=False,
+        result_serializer="json",
+        log_prints=False,
+        on_failure=[notify.on_end],
+        on_crashed=[notify.on_end],
+    )

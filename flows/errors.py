@@ -23,6 +23,10 @@ class UsageError(InputError):
     """A command line asks for something that does not fit together."""
 
 
+class NotDelivered(StorageUnavailable):
+    """The receiver of notifications did not take a message."""
+
+
 class Interrupted(CellarError):
     """The process was asked to stop while a step ran in another thread."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flows import watch
+from flows import degraded, watch
 from flows.engine import bind, flow
 from flows.held import held
 from flows.params import Params
@@ -50,6 +50,7 @@ def _flow(params: Params, settings: Settings, corpus: Pin, snapshot: Pin, core: 
     """Evaluate the core against the pinned snapshot; the store keeps the summary and every sample."""
     assert snapshot.snapshot is not None, "the snapshot stage pins a snapshot"
     found = _task(settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs))
+    degraded.tell_of_evaluation(settings, snapshot.snapshot, found["figures"])
     return Pin(
         stage="evaluation", refs=tuple(found["refs"]), snapshot=snapshot.snapshot, figures=found["figures"]
     )

@@ -19,6 +19,7 @@ from flows.cli import (
     head,
     history,
     hold,
+    notify,
     refs,
     revisions,
     snapshot,
@@ -72,6 +73,7 @@ app.command(verification.verify)
 app.command(gc.gc)
 app.command(cache.app)
 app.command(doctor.doctor)
+app.command(notify.app)
 
 _EVERYWHERE = Group("Options of every command", sort_key=9)
 app.meta.group_parameters = _EVERYWHERE

@@ -35,11 +35,13 @@ def orchestration(
     session: Session, settings: "Settings", announcer: "Announcer | None" = None
 ) -> Iterator["Settings"]:
     """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches."""
+    from flows.notify import load_notifications
     from flows.server import prefect_api
     from flows.settings import make_folder
     from flows.watch import watching
     from store import Store
 
+    load_notifications()  # a bad address is said now, not when there is something to tell
     make_folder(settings.work_dir, "CELLAR_WORK_DIR")
     make_folder(settings.pins, "CELLAR_PINS")
     Store.open_or_create(settings.store)

@@ -109,6 +109,7 @@ def _check(session: Session, backend: "Backend", wanted: _Pass) -> None:
             progress=progress,
         )
         kept.finish(report)
+    _notify(backend, report.findings)
     session.emit(
         {**report.to_dict(), "url": backend.url},
         [*_summary(backend.url, report), *_damage(report.findings)],
@@ -128,6 +129,7 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
         report = repair(
             backend, source=copies, full=full, run=session.record("verify --repair"), progress=progress
         )
+    _notify(backend, report.after.findings)
     lines = [f"repaired {done.key}: {done.how}" for done in report.repaired] or ["nothing was repaired"]
     lines += ["nothing is left to repair"] if report.ok else list(report.notes)
     session.emit(
@@ -140,6 +142,13 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
             advice = "a repair makes no names again: do what is said of each"
         left = counted(len(report.after.findings) + len(report.notes), "finding")
         raise IntegrityError(f"{left} in {backend.url} could not be repaired; {advice}")
+
+
+def _notify(backend: "Backend", findings: "tuple[Finding, ...]") -> None:
+    if findings:  # otherwise Prefect need not be loaded
+        from flows.degraded import tell_of_findings
+
+        tell_of_findings(backend.url, findings)
 
 
 def _way_out(backend: "Backend", findings: "tuple[Finding, ...]") -> str:

@@ -17,6 +17,8 @@ from flows.cli import main
 from store import Store
 from store.backend import open_backend
 from tests.e2e.workplace import FOREIGN
+from tests.flows.receiver import SECRET as NOTIFICATION
+from tests.flows.receiver import Receiver, receiving
 from tests.seaweedfs import S3Server
 
 WRONG_SECRET = "wrongSecret/ZyXw+987Q"
@@ -80,6 +82,7 @@ def work(terminal: Terminal, url: str, other: str) -> None:
     terminal.patch.setattr("store.doctor.conditions.ROUNDS", 1)
     terminal("--store", other, "doctor")
     terminal("--store", url, "verify", "--full")
+    terminal("notify", "test")
 
 
 def fail(terminal: Terminal, url: str) -> None:
@@ -111,6 +114,8 @@ def fail(terminal: Terminal, url: str) -> None:
         f"http://{with_password}[x",
     ):
         terminal("--store", url, "log", code=3, AWS_ENDPOINT_URL_S3=endpoint)
+    terminal("notify", "test", code=6, CELLAR_NOTIFY_URL=f"http://127.0.0.1:9/{NOTIFICATION}")
+    terminal("notify", "test", code=3, CELLAR_NOTIFY_URL=f"https://{NOTIFICATION}@host/x")
 
 
 def encoded(secret: str) -> Iterator[bytes]:
@@ -137,8 +142,17 @@ def everything(terminal: Terminal, urls: list[str]) -> Iterator[tuple[str, bytes
         yield f"log of {url}", repr(list(Store.open(url).log())).encode()
 
 
+@pytest.fixture
+def receiver(terminal: Terminal) -> Iterator[Receiver]:
+    with receiving() as one:
+        terminal.credentials["CELLAR_NOTIFY_URL"] = one.url
+        yield one
+
+
 @pytest.mark.s3
-def test_no_secret_is_found_afterwards(terminal: Terminal, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_found_afterwards(
+    terminal: Terminal, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
     url, other = terminal.server.url(), terminal.server.url()
     caplog.set_level(logging.INFO)
     for room in ("store", "flows", "tasks"):
@@ -157,6 +171,8 @@ def test_no_secret_is_found_afterwards(terminal: Terminal, caplog: pytest.LogCap
         terminal.patch.setenv(name, value)
     secrets = [terminal.credentials["AWS_SECRET_ACCESS_KEY"], terminal.server.secret_key, WRONG_SECRET]
     secrets += [SESSION_TOKEN, PASSPHRASE, WRONG_PASSPHRASE, USER_IN_URL, PASSWORD_IN_URL, QUERY, *lines]
+    secrets.append(NOTIFICATION)
+    assert [message["event"] for message in receiver.messages] == ["test"]
     forms = {form: secret for secret in secrets for form in encoded(secret)}
     left = everything(terminal, [url, other])
     found = [(place, forms[form]) for place, content in left for form in forms if form in content]
