@@ -29,7 +29,8 @@ class Commit:
     `sequence` counts from 1 (0 is the creation of the store); `digest` is the SHA-256 of the log entry;
     `elements` and `bytes` count what the commit added; `packs` the packs it refers to; `snapshot` is set on a
     pin; `run` says where and when the work happened and never enters a version. `removal` is set on `condemn`
-    and `collect`, see `store.removals`; the `indexes` of a `repair` stand in for those it `replaces`.
+    and `collect`, see `store.removals`; the `indexes` of a `repair` stand in for those it `replaces`. A pin
+    says in `holds` (None: one of earlier versions) how many elements with how many bytes its snapshot has.
     """
 
     sequence: int
@@ -48,6 +49,7 @@ class Commit:
     run: dict[str, Any] = field(default_factory=dict, hash=False)
     removal: str = ""
     replaces: tuple[str, ...] = ()
+    holds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Draft:
     snapshot: str = ""
     removal: str = ""
     replaces: tuple[str, ...] = ()
+    holds: tuple[int, int] | None = None
 
 
 _FIELDS: dict[str, type] = {
@@ -106,6 +109,8 @@ def encode_entry(draft: Draft, *, sequence: int, previous: str, unique: str, tim
         record["removal"] = draft.removal
     if draft.replaces:
         record["replaces"] = list(draft.replaces)
+    if draft.holds:
+        record["holds"] = list(draft.holds)
     return seal(record)
 
 
@@ -134,6 +139,8 @@ def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
     check_fields({"removal": "", "replaces": [], **record}, key, _FIELDS | {"removal": str, "replaces": list})
     for name in ("indexes", "replaces"):
         record[name] = tuple(record.get(name, ()))
+    if "holds" in record:
+        record["holds"] = _decode_holds(record["holds"], key)
     named = [*record["indexes"], *record["replaces"]]
     named += [digest for digest in (record["snapshot"], record.get("removal")) if digest]
     if not all(isinstance(digest, str) and is_digest(digest) for digest in named):
@@ -144,6 +151,13 @@ def decode_commit(entry: bytes, *, previous: Commit) -> Commit:
         raise UnsupportedFormat(
             f"{key} has fields that this version does not know; upgrade cellar"
         ) from error
+
+
+def _decode_holds(value: object, key: str) -> tuple[int, int]:
+    match value:
+        case [int(elements), int(size)] if elements >= 0 and size >= 0:
+            return elements, size
+    raise IntegrityError(f"{key} does not say what its snapshot holds; {RESTORE}")
 
 
 def decode_lone(entry: bytes, sequence: int) -> Commit:

@@ -42,7 +42,7 @@ def pin(
     snapshot is being removed. Nothing is written then.
     """
     chosen = _one_per_name(refs)
-    resolved: tuple[Removals, bytes, bytes] | None = None
+    resolved: tuple[Removals, bytes, bytes, tuple[int, int]] | None = None
     identity = ""
     wrote = False
 
@@ -53,8 +53,8 @@ def pin(
         if resolved is None or resolved[0] is not removals:  # a visible row changes only by a removal
             rows = _resolve(catalog, chosen)
             _check_requirements(catalog, rows)
-            resolved = removals, *encode_snapshot(rows)
-        _, head, table = resolved
+            resolved = removals, *encode_snapshot(rows), (len(rows), sum(row.length for row in rows))
+        _, head, table, holds = resolved
         record = unseal(head, "the new snapshot", {"id": str, "rows": str})
         identity = record["id"]
         if identity in removals.dying.snapshots:
@@ -69,7 +69,7 @@ def pin(
             backend.put(snapshot_rows_key(record["rows"]), table)
             _write_head(backend, catalog, identity, head)
             wrote = True
-        return earlier or Draft(action=PIN, message=message, run=plain(run or {}), snapshot=identity)
+        return earlier or Draft(PIN, message, plain(run or {}), snapshot=identity, holds=holds)
 
     commit = log.append(prepare)
     catalog.catch_up()

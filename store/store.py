@@ -43,6 +43,7 @@ from store.holds import HOLD_SECONDS, Hold, HoldInfo, list_holds, release_hold
 from store.log import Commit, Log
 from store.pack import TARGET_BYTES
 from store.pin import pin
+from store.pinned import PinnedSnapshot, pinned_snapshots
 from store.positions import Position
 from store.refs import list_refs, make_tag, move_head, read_positions, read_ref, resolve
 from store.rows import Row
@@ -184,6 +185,11 @@ class Store:
     def snapshot(self, spec: str) -> Snapshot:
         """Open a snapshot by id, unique prefix of at least 8 digits, tag or head (`tag:x`, `head:x`)."""
         return open_snapshot(self._reading, resolve(self._backend, spec))
+
+    def snapshots(self) -> list[PinnedSnapshot]:
+        """Return the snapshots that are there with their sizes, in the order in which they were pinned."""
+        self._log.refresh()
+        return list(pinned_snapshots(self._backend, self._log))
 
     def tag(self, name: str, snapshot_id: str) -> None:
         """Create a tag; raises `TagExists` if it names another snapshot, since tags never move."""

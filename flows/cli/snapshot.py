@@ -1,7 +1,6 @@
 """Commands on snapshots: pin an exact set of versions, list and show what was pinned."""
 
-from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -15,26 +14,29 @@ app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
 @app.command
 def ls(*, session: Injected) -> None:
     """List snapshots in the order in which they were pinned, with their tags and heads."""
-    from store.errors import SnapshotNotFound
-
     store = session.open_store()
     names = names_of(session, store)
-    pins = {commit.snapshot: commit for commit in store.log() if commit.snapshot}
-    found: list[dict[str, Any]] = []
-    for identity, commit in pins.items():
-        with suppress(SnapshotNotFound):  # the log also tells of snapshots that were collected since
-            found.append(
-                {
-                    "snapshot": identity,
-                    "elements": store.snapshot(identity).count,
-                    "time": commit.time,
-                    "names": names.get(identity, []),
-                    "message": commit.message,
-                }
-            )
-    rows = [(f["snapshot"], f["elements"], f["time"], ", ".join(f["names"]), f["message"]) for f in found]
-    head = ("snapshot", "elements", "time", "names", "message")
+    found = [
+        {
+            "snapshot": pinned.id,
+            "elements": pinned.elements,
+            "bytes": pinned.bytes,
+            "time": pinned.commit.time,
+            "names": names.get(pinned.id, []),
+            "message": pinned.commit.message,
+        }
+        for pinned in store.snapshots()
+    ]
+    rows = [
+        (f["snapshot"], f["elements"], f["bytes"], f["time"], ", ".join(f["names"]), _line(f["message"]))
+        for f in found
+    ]
+    head = ("snapshot", "elements", "bytes", "time", "names", "message")
     session.emit(found, columns(rows, head) or ["no snapshot yet"])
+
+
+def _line(message: str) -> str:
+    return " ".join(message.split())
 
 
 app.command(show)
