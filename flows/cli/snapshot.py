@@ -1,6 +1,6 @@
 """Commands on snapshots: pin an exact set of versions, list and show what was pinned."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -16,7 +16,7 @@ def ls(*, session: Injected) -> None:
     """List snapshots in the order in which they were pinned, with their tags and heads."""
     store = session.open_store()
     names = names_of(session, store)
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "snapshot": pinned.id,
             "elements": pinned.elements,
