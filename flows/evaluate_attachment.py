@@ -43,13 +43,15 @@ def _evaluate(
     return {"refs": [str(result.summary_ref), str(result.samples_ref)], "figures": headlines}
 
 
-_task = bind(_evaluate, name="evaluate attachments")
+evaluate_task = bind(_evaluate, name="evaluate attachments")
 
 
 def _flow(params: Params, settings: Settings, corpus: Pin, snapshot: Pin, core: Pin) -> Pin:
     """Evaluate the core against the pinned snapshot; the store keeps the summary and every sample."""
     assert snapshot.snapshot is not None, "the snapshot stage pins a snapshot"
-    found = _task(settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs))
+    found = evaluate_task(
+        settings, params.evaluation, snapshot.snapshot, str(core.one("core")), list(corpus.refs)
+    )
     degraded.tell_of_evaluation(settings, snapshot.snapshot, found["figures"])
     return Pin(
         stage="evaluation", refs=tuple(found["refs"]), snapshot=snapshot.snapshot, figures=found["figures"]

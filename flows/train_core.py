@@ -28,13 +28,13 @@ def _train(settings: Settings, params: AssemblyParams, snapshot: str, corpus: li
     return str(ref)
 
 
-_task = bind(_train, name="train core")
+train_task = bind(_train, name="train core")
 
 
 def _flow(params: Params, settings: Settings, corpus: Pin, memory: Pin) -> Pin:
     """Train the core against the pinned memories; documents of the test split are not read."""
     assert memory.snapshot is not None, "the memory stage pins a snapshot"
-    ref = _task(settings, params.assembly, memory.snapshot, list(corpus.refs))
+    ref = train_task(settings, params.assembly, memory.snapshot, list(corpus.refs))
     return Pin(stage="core", refs=(ref,))
 
 

@@ -2,52 +2,114 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cyclopts import App
 
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.cli.session import Session
+
+if TYPE_CHECKING:
+    from flows.params import Params
+    from flows.pins import Pin, Stage
+    from flows.settings import Settings
+
+    Evaluate = Callable[[Settings], dict[Stage, Pin]]
+    """Evaluates, and returns the pins of all stages."""
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 RESULTS = Path("results")
 
 
 @app.command
-def run(*, out: Path = RESULTS, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+def run(
+    *,
+    snapshot: str | None = None,
+    core: str | None = None,
+    out: Path = RESULTS,
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
     """Evaluate the core against the pinned snapshot, and write summary, plots and report.
 
     Parameters
     ----------
+    snapshot
+        Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
+        least eight digits of it, a tag or a head.
+    core
+        Against this core of the store, e.g. core/assembly; otherwise the newest one of the same parameters
+        that reads the snapshot's codec, or a new one. Only with --snapshot.
     out
         Folder for summary.json, metrics.json, report.html and plots/.
     """
-    from flows.evaluate_attachment import evaluate_attachment
+    from flows.errors import UsageError
     from flows.params import load_params
-    from flows.pins import Stage, read_pin, write_pin
     from flows.report import write_report
     from flows.settings import make_folder
     from flows.summary import run_record, summarise, write_metrics, write_summary
     from flows.timing import work_seconds
 
+    if core is not None and snapshot is None:
+        raise UsageError("--core goes with --snapshot; without it the pin files say which core is meant")
     began = time.monotonic()
     chosen = load_params(params, set_ or ())
-    folder = session.settings.pins
-    before: tuple[Stage, ...] = ("corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core")
-    pins = {stage: read_pin(folder, stage) for stage in before}
-    make_folder(out, "--out")
+    evaluate = _of_pins(chosen, session) if snapshot is None else _of_store(chosen, session, snapshot, core)
     store = session.open_store()
+    make_folder(out, "--out")
     tip = store.tip()
     with orchestration(session, session.settings) as settings:
-        pin = evaluate_attachment(chosen, settings, pins["corpus"], pins["snapshot"], pins["core"])
-    write_pin(folder, pin)
+        pins = evaluate(settings)
     found = ["evaluation"] if store.tip() == tip else []
-    summary = summarise(store, {**pins, "evaluation": pin})
+    summary = summarise(store, pins)
     wall_s = time.monotonic() - began
-    spent = work_seconds(settings.work_dir, "evaluation", [pin], wall_s, found=bool(found))
+    spent = work_seconds(settings.work_dir, "evaluation", [pins["evaluation"]], wall_s, found=bool(found))
     summary |= run_record(chosen, settings, {"evaluation": spent}, wall_s, found=found)
     written = [write_summary(summary, out), write_metrics(summary, out), write_report(summary, out)]
     session.emit(summary, [*headlines(summary), *(f"wrote {path}" for path in written)])
+
+
+def _of_pins(params: "Params", session: Session) -> "Evaluate":
+    """Evaluate what the pin files name, and leave the pin of the evaluation."""
+    from flows.evaluate_attachment import evaluate_attachment
+    from flows.pins import Stage, read_pin, write_pin
+
+    before: tuple[Stage, ...] = ("corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core")
+    pins = {stage: read_pin(session.settings.pins, stage) for stage in before}
+
+    def evaluate(settings: "Settings") -> "dict[Stage, Pin]":
+        pin = evaluate_attachment(params, settings, pins["corpus"], pins["snapshot"], pins["core"])
+        write_pin(settings.pins, pin)
+        return {**pins, "evaluation": pin}
+
+    return evaluate
+
+
+def _of_store(params: "Params", session: Session, snapshot: str, core: str | None) -> "Evaluate":
+    """Evaluate a snapshot with what the store says about it."""
+    from flows.evaluate_snapshot import evaluate_snapshot
+    from flows.snapshot_pins import pins_of
+    from store import Ref
+
+    store = session.open_store()
+    opened = store.snapshot(snapshot)  # no such snapshot is said before a server is started
+
+    def evaluate(settings: "Settings") -> "dict[Stage, Pin]":
+        made = evaluate_snapshot(params, settings, opened.id, core)
+        corpora, evaluation = made["corpus"], [made["evaluation"], made["samples"]]
+        return pins_of(
+            store,
+            opened,
+            corpora=[Ref.parse(text) for text in corpora],
+            core=Ref.parse(made["core"]),
+            evaluation=[Ref.parse(text) for text in evaluation],
+        )
+
+    return evaluate
 
 
 @app.command
