@@ -18,6 +18,7 @@ from prefect.client.schemas import State, TaskRun
 
 from flows import notify
 from flows.place import device_of
+from flows.run_labels import record_process, record_snapshot
 from flows.settings import Settings
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
@@ -91,4 +92,6 @@ def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:
         log_prints=False,
         on_failure=[notify.on_end],
         on_crashed=[notify.on_end],
+        on_running=[record_process],
+        on_completion=[record_snapshot],
     )

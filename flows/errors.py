@@ -1,6 +1,13 @@
 """Errors of the orchestration in `flows/`."""
 
-from store.errors import CellarError, ConfigurationError, InputError, StorageUnavailable
+from store.errors import (
+    CellarError,
+    ConfigurationError,
+    ConflictError,
+    InputError,
+    NotFoundError,
+    StorageUnavailable,
+)
 
 
 class PrefectServerError(StorageUnavailable):
@@ -31,3 +38,15 @@ class Interrupted(CellarError):
     """The process was asked to stop while a step ran in another thread."""
 
     exit_code = 130
+
+
+class AlreadyServed(ConflictError):
+    """Another process serves the same folder."""
+
+
+class ScheduleError(InputError):
+    """A file of deployments is missing or says something that cannot be done."""
+
+
+class RunNotFound(NotFoundError):
+    """No run of a flow answers to that id."""

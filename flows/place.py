@@ -9,6 +9,8 @@ from flows.origin import origin
 from flows.settings import Settings
 from store import Store
 
+_NOT_RECORDED = {"store", "pins", "quiet", "cache_dir", "cache_bytes", "serve_port"}
+
 
 def open_store(settings: Settings) -> Store:
     """Open the configured store; every commit made through it records this run, its settings and origin."""
@@ -16,7 +18,7 @@ def open_store(settings: Settings) -> Store:
 
 
 def _run_record(settings: Settings) -> dict[str, Any]:
-    where = settings.model_dump(mode="json", exclude={"store", "pins", "quiet", "cache_dir", "cache_bytes"})
+    where = settings.model_dump(mode="json", exclude=_NOT_RECORDED)
     return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin()}
 
 

@@ -41,6 +41,8 @@ class Settings(BaseSettings):
     """A folder that keeps what was read from a bucket, so that it is read once; none by default."""
     cache_bytes: int = Field(default=16 * 1024**3, ge=0)
     """What that folder may hold; the least recently used goes first."""
+    serve_port: int = Field(default=4200, ge=0, le=65535)
+    """Where `cellar serve` answers, on loopback only; 0 takes any free port."""
     quiet: bool = False
     """No progress at all."""
 
