@@ -85,8 +85,7 @@ def read_pin(folder: Path, stage: Stage) -> Pin:
         SettingsError: the folder is a file.
     """
     path = folder / f"{stage}.json"
-    if folder.exists() and not folder.is_dir():
-        raise SettingsError(f"{PINS} is {str(folder)!r}, which is a file; name a folder")
+    _check_folder(folder)
     try:
         pin = Pin.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -96,3 +95,22 @@ def read_pin(folder: Path, stage: Stage) -> Pin:
     if pin.stage != stage:
         raise PinError(f"{path} is the pin of stage {pin.stage!r}, not of {stage!r}")
     return pin
+
+
+def read_pins(folder: Path) -> dict[Stage, Pin]:
+    """Read the pins that are there, in the order of the stages.
+
+    Raises:
+        PinError: there is none, or one is damaged.
+        SettingsError: the folder is a file.
+    """
+    _check_folder(folder)
+    pins = {stage: read_pin(folder, stage) for stage in COMMANDS if (folder / f"{stage}.json").exists()}
+    if not pins:
+        raise PinError(f"no pin file is in {folder}; run `{COMMANDS['corpus']}` or `cellar demo` first")
+    return pins
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{PINS} is {str(folder)!r}, which is a file; name a folder")

@@ -20,6 +20,7 @@ from flows.cli import (
     history,
     hold,
     notify,
+    pins,
     refs,
     revisions,
     snapshot,
@@ -69,6 +70,7 @@ app.command(refs.tag)
 app.command(head.app)
 app.command(hold.app)
 app.command(history.log)
+app.command(pins.app)
 app.command(verification.verify)
 app.command(gc.gc)
 app.command(cache.app)

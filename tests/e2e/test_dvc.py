@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,17 @@ PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stag
 
 
 def test_every_stage_runs_its_own_command_and_leaves_its_pin() -> None:
-    assert list(PIPELINE) == list(COMMANDS)
-    for stage, definition in PIPELINE.items():
+    assert list(PIPELINE) == [*COMMANDS, "verify"]
+    for stage in COMMANDS:
+        definition = PIPELINE[stage]
         assert definition["cmd"].startswith(COMMANDS[stage])
         assert {f"pins/{stage}.json": {"cache": False}} in definition["outs"]
         assert set(definition.get("params", [])) <= set(Params.model_fields)
+
+
+def test_the_last_stage_looks_at_what_every_pin_names_each_time() -> None:
+    assert PIPELINE["verify"]["always_changed"]
+    assert PIPELINE["verify"]["deps"] == [f"pins/{stage}.json" for stage in COMMANDS]
 
 
 def clone(place: Workplace, folder: Path) -> None:
@@ -61,11 +68,14 @@ def test_a_clean_clone_is_built_once(
         "CELLAR_THREADS": "1",
     }
 
-    def repro() -> str:
-        command = [sys.executable, "-m", "dvc", "repro"]
-        done = subprocess.run(
+    def dvc(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "dvc", *arguments]
+        return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
+
+    def repro() -> str:
+        done = dvc("repro")
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -75,5 +85,28 @@ def test_a_clean_clone_is_built_once(
     metrics = json.loads((tmp_path / "results" / "metrics.json").read_text())
     assert metrics["published"] + metrics["rejected"] == metrics["documents"]
     again = repro()
-    assert "Running stage" not in again
-    assert "Data and pipelines are up to date." in again
+    assert re.findall(r"Running stage '(\w+)'", again) == ["verify"]
+    assert "everything that they name is there and intact" in again
+    commit = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "built"]
+    for command in (["git", "add", "."], commit):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    metrics["nll"]["retrieved"] += 0.5
+    (tmp_path / "results" / "metrics.json").write_text(json.dumps(metrics))
+    [changed] = [line for line in dvc("metrics", "diff").stdout.splitlines() if "nll" in line]
+    assert changed.split()[1] == "nll.retrieved"
+    assert float(changed.split()[-1]) == pytest.approx(0.5, abs=1e-4)
+    drawn = dvc("plots", "show", "--out", "plots")
+    assert drawn.returncode == 0, drawn.stderr
+    assert "raw_text" in (tmp_path / "plots" / "index.html").read_text()
+
+    packs = (tmp_path / "build" / "store").glob("packs/*/*")
+    [largest] = sorted(packs, key=lambda path: path.stat().st_size)[-1:]
+    flipped = bytearray(largest.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    for damaged in (flipped, None):
+        largest.unlink()
+        if damaged is not None:
+            largest.write_bytes(damaged)
+        broken = dvc("repro")
+        assert broken.returncode != 0
+        assert "does not hold as it was published" in broken.stderr
