@@ -32,7 +32,7 @@ from store.format import (
 )
 from store.log import Log
 from store.naming import check_named, take_back
-from store.positions import Position, history_after, positions_of
+from store.positions import Note, Position, history_after, positions_of
 from store.snapshot import open_snapshot
 
 _SHORTEST_PREFIX = 8
@@ -65,15 +65,17 @@ def move_head(
     snapshot: str,
     *,
     expect: str | None,
+    note: Note,
     run: Mapping[str, Any],
 ) -> None:
     """Move a head to `snapshot` if it points to `expect` now (None: if it does not exist yet).
 
-    Where it pointed before stays in its record. A head that names `snapshot` already is left as it is, so
-    that whoever repeats a move after an unknown outcome finds it done. Raises `HeadMoved` if it points
-    elsewhere, `SnapshotNotFound` if there is no `snapshot`.
+    Where it pointed before stays in its record, with what `note` says of this move. A head that names
+    `snapshot` already is left as it is, so that who repeats a move after an unknown outcome finds it done.
+    Raises `HeadMoved` if it points elsewhere, `SnapshotNotFound` if there is no `snapshot`.
     """
     key = HEAD_PREFIX + check_label(name, "head")
+    note.check()
     open_snapshot(backend, snapshot)
     take_back(log, catalog, snapshot, by=f"head {name}", run=run)
     ours: Position | None = None
@@ -90,7 +92,7 @@ def move_head(
                 f"head {name} points to {now[:12] if now else 'nothing'}, not to "
                 f"{expect[:12] if expect else 'nothing'}; look at it and move it again"
             )
-        body = _encode(name, snapshot, history=history_after(positions))
+        body = _encode(name, snapshot, **history_after(positions, note))
         ours = positions_of(unseal(body, key), key)[-1]
         if before:
             moved = conditional.replace(backend, key, body, before=before, token=token)

@@ -44,7 +44,7 @@ from store.log import Commit, Log
 from store.pack import TARGET_BYTES
 from store.pin import pin
 from store.pinned import PinnedSnapshot, pinned_snapshots
-from store.positions import Position
+from store.positions import LONGEST_BY, MOVE, Note, Position
 from store.refs import list_refs, make_tag, move_head, read_positions, read_ref, resolve
 from store.rows import Row
 from store.snapshot import Snapshot, open_snapshot
@@ -207,14 +207,38 @@ class Store:
         """Return all heads with their snapshot ids; `damaged` is told of damaged ones, else they raise."""
         return list_refs(self._backend, HEAD_PREFIX, damaged=damaged)
 
-    def move_head(self, name: str, snapshot_id: str, *, expect: str | None) -> None:
-        """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise."""
-        move_head(self._backend, self._log, self._catalog, name, snapshot_id, expect=expect, run=self._run)
+    def move_head(
+        self,
+        name: str,
+        snapshot_id: str,
+        *,
+        expect: str | None,
+        action: str = MOVE,
+        why: str = "",
+        evaluation: str = "",
+    ) -> None:
+        """Move a head if it points to `expect` (None: if it is new); raises `HeadMoved` otherwise.
+
+        Its record remembers `action` and `why`, a reference to the `evaluation` that it was judged by, and
+        the user and machine that this store's run names. Raises `InputError` if one of these is too long.
+        """
+        by = "{user}@{host}".format_map(self._run) if {"user", "host"} <= self._run.keys() else ""
+        note = Note(action=action, by=by[:LONGEST_BY], why=why, evaluation=evaluation)
+        move_head(
+            self._backend,
+            self._log,
+            self._catalog,
+            name,
+            snapshot_id,
+            expect=expect,
+            note=note,
+            run=self._run,
+        )
 
     def head_log(self, name: str) -> tuple[Position, ...]:
         """Return where a head pointed, oldest first, now last; raises `SnapshotNotFound` without such a head.
 
-        A head remembers its last 100 positions.
+        A head remembers its last 100 positions, and of each who moved it there and why.
         """
         return read_positions(self._backend, name)
 

@@ -21,6 +21,7 @@ from flows.cli import (
     hold,
     notify,
     pins,
+    promote,
     refs,
     revisions,
     snapshot,
@@ -68,6 +69,7 @@ app.command(demo.demo)
 app.command(ask.ask)
 app.command(refs.tag)
 app.command(head.app)
+app.command(promote.promote)
 app.command(hold.app)
 app.command(history.log)
 app.command(pins.app)

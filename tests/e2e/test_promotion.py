@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,9 @@ from tests.e2e.workplace import Ended, Workplace
 OF_THE_RUN = {"found", "wall_s", "peak_rss_mb", "settings", "stages"}
 
 
-def as_json(end: Ended, code: int = 0) -> dict[str, object]:
+def as_json(end: Ended, code: int = 0) -> dict[str, Any]:
     assert end.code == code, end.err
-    found: dict[str, object] = json.loads(end.out)
+    found: dict[str, Any] = json.loads(end.out)
     return found
 
 
@@ -46,3 +47,54 @@ def test_an_unknown_snapshot_or_core_is_one_sentence(copy: Workplace, with_serve
     assert (nowhere.code, "no snapshot, tag or head 'head:nowhere'" in nowhere.err) == (4, True)
     assert (other.code, "names 0 cores" in other.err) == (4, True), other.err
     assert (alone.code, "--core goes with --snapshot" in alone.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_snapshot_is_promoted_if_it_meets_the_requirements(copy: Workplace, first_run: Ended) -> None:
+    first = json.loads(first_run.out)
+    found = first["nll"]["retrieved"]
+    low, high = f"nll.retrieved<{found - 0.1:.4f}", f"conditions.retrieved.nll.high<{found + 9:.4f}"
+
+    refused = copy.cellar("promote", "docs", "--to", "prod", "--require", low, "--require", high, "--json")
+    none = copy.store.head("prod")
+    moved = as_json(
+        copy.cellar("promote", "docs", "--to", "prod", "--require", high, "--why", "good", "--json")
+    )
+    again = copy.cellar("promote", "docs", "--to", "prod", "--require", "nll.retrieved<=prod")
+
+    verdicts = as_json(refused, code=8)["requirements"]
+    assert (none, [verdict["holds"] for verdict in verdicts]) == (None, [False, True])
+    assert "1 of 2 requirements did not hold" in refused.err
+    assert (moved["moved"], copy.store.head("prod")) == (True, first["snapshot"])
+    assert (again.code, "head prod is there already" in again.out) == (0, True)
+    [position] = copy.store.head_log("prod")
+    assert (position.note.action, position.note.why) == ("promote", "good")
+    assert position.note.evaluation == first["refs"]["evaluation"][0]
+
+
+@pytest.mark.slow
+def test_what_is_not_evaluated_is_evaluated_or_refused(copy: Workplace, with_server: dict[str, str]) -> None:
+    rest = ("docs", "--to", "prod", "--set", "evaluation.name=again", "--require", "tasks>=1")
+
+    refused = copy.cellar("promote", *rest, "--no-evaluate")
+    dry = as_json(copy.cellar("promote", *rest, "--dry-run", "--json", **with_server))
+    moved = as_json(copy.cellar("promote", *rest, "--no-evaluate", "--json"))
+
+    assert (refused.code, "cellar eval run --snapshot" in refused.err) == (4, True)
+    assert (dry["holds"], dry["moved"]) == (True, False)
+    assert str(dry["evaluation"]).startswith("evaluation/again@")
+    assert (moved["moved"], moved["evaluation"]) == (True, dry["evaluation"])
+
+
+@pytest.mark.slow
+def test_a_promotion_asks_for_requirements_and_signatures(copy: Workplace) -> None:
+    copy.cellar("key", "generate", "lab")
+    nothing = copy.cellar("promote", "docs", "--to", "prod")
+    signed = ("promote", "docs", "--to", "prod", "--require", "tasks>1", "--require-signature", "lab.pub")
+
+    before = copy.cellar(*signed)
+    copy.cellar("snapshot", "sign", "docs", "--key", "lab")
+    after = copy.cellar(*signed)
+
+    assert (nothing.code, "cellar head move" in nothing.err) == (2, True)
+    assert (before.code, after.code) == (5, 0), (before.err, after.err)

@@ -9,9 +9,9 @@ import pytest
 
 from store import Position, Store
 from store.backend.local import LocalBackend
-from store.errors import HeadMoved, IntegrityError, SnapshotNotFound
+from store.errors import HeadMoved, InputError, IntegrityError, SnapshotNotFound
 from store.format import seal
-from store.positions import KEPT, snapshot_before
+from store.positions import KEPT, LONGEST_WHY, Note, snapshot_before
 from tests.store.faulty import Call, Fault, FaultyBackend
 from tests.store.samples import memory
 
@@ -163,3 +163,67 @@ def test_a_move_succeeds_where_the_head_left_and_came_back(tmp_path: Path) -> No
     store.move_head("main", three, expect=one)
 
     assert [position.snapshot for position in others.head_log("main")] == [one, two, one, three]
+
+
+def test_a_head_remembers_who_moved_it_how_and_why(store_url: str, store: Store) -> None:
+    one, two = pins(store, 2)
+    by_ada = Store.open(store_url, run={"user": "ada", "host": "lab", "command": "head move"})
+    store.move_head("main", one, expect=None)
+
+    by_ada.move_head("main", two, expect=one, action="promote", why="better", evaluation="evaluation/x@1")
+
+    first, last = Store.open(store_url).head_log("main")
+    assert first.note == Note(action="move")
+    assert last.note == Note(action="promote", by="ada@lab", why="better", evaluation="evaluation/x@1")
+    assert store.verify().findings == ()
+
+
+def test_a_program_that_knows_no_notes_can_move_the_head_in_between(tmp_path: Path) -> None:
+    store = Store.create(str(tmp_path))
+    one, two = pins(store, 2)
+    store.move_head("main", one, expect=None, why="first")
+    known = store.head_log("main")
+    history = [[position.snapshot, position.time] for position in known]
+    store.backend.put("refs/heads/main", seal({"snapshot": two, "time": "now", "history": history}))
+
+    store.move_head("main", one, expect=two, why="back")
+
+    assert [position.note.why for position in store.head_log("main")] == ["", "", "back"]
+    assert [position.snapshot for position in store.head_log("main")] == [one, two, one]
+
+
+def test_a_reason_that_is_too_long_moves_nothing_and_long_ones_fill_no_record(tmp_path: Path) -> None:
+    store = Store.create(str(tmp_path))
+    one, two = pins(store, 2)
+    with pytest.raises(InputError, match="why of a move has 401 characters"):
+        store.move_head("main", one, expect=None, why="x" * (LONGEST_WHY + 1))
+    assert store.head("main") is None
+    record = {
+        "snapshot": two,
+        "time": "now",
+        "history": [[one, "then"]] * KEPT,
+        "notes": [Note("promote", "u@h", "y" * LONGEST_WHY, "e" * 80).to_dict()] * (KEPT + 1),
+    }
+    store.backend.put("refs/heads/main", seal(record))
+
+    store.move_head("main", one, expect=two, why="z" * LONGEST_WHY)
+
+    assert len(store.head_log("main")) == KEPT + 1
+    assert len(store.backend.read("refs/heads/main")) < 100_000
+
+
+@pytest.mark.parametrize("notes", [{}, [], [{}, {}], ["x"], [{"why": 1}], None])
+def test_notes_that_are_none_are_refused(tmp_path: Path, notes: object) -> None:
+    store = Store.create(str(tmp_path))
+    store.backend.put("refs/heads/main", seal({"snapshot": A, "time": "now", "history": [], "notes": notes}))
+
+    with pytest.raises(IntegrityError, match="refs/heads/main"):
+        store.head_log("main")
+
+
+def test_what_a_later_version_notes_besides_is_left_out(tmp_path: Path) -> None:
+    store = Store.create(str(tmp_path))
+    notes = [{"why": "so", "ticket": "7"}]
+    store.backend.put("refs/heads/main", seal({"snapshot": A, "time": "now", "history": [], "notes": notes}))
+
+    assert store.head_log("main") == (Position(A, "now", Note(why="so")),)

@@ -16,6 +16,7 @@ import pytest
 
 from store import Ref, Store
 from store.format import sha256
+from store.positions import Note
 from tests.store.samples import memory
 
 DATA = Path(__file__).parents[1] / "data"
@@ -67,3 +68,17 @@ def test_an_old_store_is_continued(old_store: Store) -> None:
     assert again.snapshot(pinned.id).count == before + 70
     assert again.snapshot("v1").rows("memory") == held
     assert again.verify(full=True).findings == ()
+
+
+def test_an_old_head_is_moved_on_and_says_why_from_then_on(old_store: Store) -> None:
+    [name] = EXPECTED["heads"]
+    known = old_store.head_log(name)
+    target = next(iter(set(EXPECTED["snapshots"]) - {known[-1].snapshot}))
+
+    old_store.move_head(name, target, expect=known[-1].snapshot, why="moved on")
+
+    after = Store.open(old_store.url).head_log(name)
+    assert after[:-1] == known
+    assert {position.note for position in known} == {Note()}
+    assert (after[-1].snapshot, after[-1].note.why) == (target, "moved on")
+    assert old_store.verify(full=True).findings == ()

@@ -91,3 +91,18 @@ def test_a_head_goes_back_only_to_where_it_was(cellar: Cellar, store: Store) -> 
     assert (code, f"stands at {tags['a'][:12]}, the oldest place that it remembers" in err) == (4, True)
     assert store.head("main") == tags["a"]
     assert cellar("head", "rollback", "other")[0] == cellar("head", "log", "other")[0] == 4
+
+
+def test_a_head_says_who_moved_it_and_why(cellar: Cellar, store: Store) -> None:
+    cellar("head", "move", "main", "a", "--why", "the first")
+    cellar("head", "move", "main", "b")
+    cellar("head", "rollback", "main", "--why", "b was worse")
+
+    logged = as_json(cellar("head", "log", "main", "--json"))
+
+    assert [entry["action"] for entry in logged] == ["rollback", "move", "move"]
+    assert [entry["why"] for entry in logged] == ["b was worse", "", "the first"]
+    assert all("@" in entry["by"] for entry in logged)
+    assert cellar("head", "log", "main")[1].splitlines()[1].endswith("b was worse")
+    code, _, err = cellar("head", "move", "main", "c", "--why", "x" * 401)
+    assert (code, "a head keeps 400" in err) == (2, True)
