@@ -85,6 +85,11 @@ def translate(error: Exception, verb: str, key: str, url: str, endpoint: str) ->
         return _answered(error, where, key, url, endpoint)
     if isinstance(error, boto.ParamValidationError):
         return ConfigurationError(f"cannot {where}: the bucket name is not valid; check the store URL")
+    if isinstance(error, boto.SSLError):
+        return Unreachable(
+            f"cannot {where}: the certificate of {endpoint} is not trusted here; set AWS_CA_BUNDLE to the "
+            "file of the authority that issued it, or check the endpoint (AWS_ENDPOINT_URL_S3)"
+        )
     if isinstance(error, _NO_ANSWER):
         return Unreachable(
             f"cannot {where}: {endpoint} does not answer ({type(error).__name__}); check the endpoint "
