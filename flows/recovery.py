@@ -77,8 +77,6 @@ def _end(client: "SyncPrefectClient", run: "FlowRun") -> Broken:
 
 
 def _end_tasks(client: "SyncPrefectClient", dead: set[UUID]) -> None:
-    from prefect.states import Crashed
-
     for task in list(_unfinished_tasks(client)):
         run = client.read_flow_run(task.flow_run_id) if task.flow_run_id else None
         if run is None or run.state is None or not run.state.is_final():
@@ -87,8 +85,16 @@ def _end_tasks(client: "SyncPrefectClient", dead: set[UUID]) -> None:
             continue
         if task.tags:
             client.decrement_v1_concurrency_slots(task.tags, task.id, 0.0)
-        message = f"its run ended before it: {run.state.name}"
-        client.set_task_run_state(task.id, Crashed(message=message), force=True)
+        client.set_task_run_state(task.id, _end_of_task(run.state), force=True)
+
+
+def _end_of_task(run: "State[Any]") -> "State[Any]":
+    """What is known of a task whose end reached nobody, from that of its run."""
+    from prefect.states import Completed, Crashed
+
+    if run.is_completed():
+        return Completed(message="its end was not recorded, but its run completed")
+    return Crashed(message=f"its run ended before it: {run.name}")
 
 
 def _unfinished(client: "SyncPrefectClient") -> list["FlowRun"]:

@@ -24,6 +24,8 @@ from flows.cli import (
     promote,
     refs,
     revisions,
+    runs,
+    serve,
     snapshot,
     stages,
     store,
@@ -75,6 +77,9 @@ app.command(history.log)
 app.command(pins.app)
 app.command(verification.verify)
 app.command(gc.gc)
+app.command(serve.serve)
+app.command(serve.deploy)
+app.command(runs.app)
 app.command(cache.app)
 app.command(doctor.doctor)
 app.command(notify.app)

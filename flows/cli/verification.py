@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from flows.cli.kept_cursor import KeptCursor
 from flows.cli.session import Session
 from flows.cli.store import Flag, Injected
 from flows.formatting import counted
+from flows.kept_cursor import KeptCursor
 
 if TYPE_CHECKING:
     from store.backend import Backend
@@ -182,15 +182,7 @@ def _only_names(findings: "tuple[Finding, ...]") -> bool:
 @contextmanager
 def _kept_cursor(session: Session, backend: "Backend") -> Iterator[KeptCursor]:
     """The kept place for a store; however the body ends, the place is written down."""
-    from store.errors import CellarError
-    from store.format import FORMAT_KEY, unseal
-
-    try:
-        store = unseal(backend.read(FORMAT_KEY), FORMAT_KEY, {"store": str})["store"]
-    except CellarError:  # verification itself will say what is wrong
-        store = ""
-    path = session.settings.work_dir / "verify" / f"{store or 'unknown'}.json"
-    kept = KeptCursor(path, known=bool(store))
+    kept = KeptCursor.of(session.settings.work_dir, backend)
     try:
         yield kept
     except KeyboardInterrupt:

@@ -5,9 +5,10 @@ import logging
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from store.backend import Backend
     from store.verify import Cursor, VerifyReport
 
 _LOG = logging.getLogger(__name__)
@@ -25,6 +26,18 @@ class KeptCursor:
         self._cursor: Cursor | None = None
         self._written = float("-inf")
         self._can_write = True
+
+    @classmethod
+    def of(cls, work_dir: Path, backend: "Backend") -> Self:
+        """The kept place for the store on `backend`, in the work directory."""
+        from store.errors import CellarError
+        from store.format import FORMAT_KEY, unseal
+
+        try:
+            store = unseal(backend.read(FORMAT_KEY), FORMAT_KEY, {"store": str})["store"]
+        except CellarError:  # verification itself will say what is wrong
+            store = ""
+        return cls(work_dir / "verify" / f"{store or 'unknown'}.json", known=bool(store))
 
     def load(self) -> "Cursor | None":
         """The place where an earlier run stopped, None if none did."""

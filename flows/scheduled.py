@@ -1,0 +1,98 @@
+"""The flows that a schedule starts: JSON parameters in, files and settings read where the run happens.
+
+Each is thin: it reads `Params` from a file and overrides and `Settings` from the worker's environment, and
+calls the flow that does the work, whose run then shows what was read.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from flows.demo import demo
+from flows.engine import flow
+from flows.evaluate_snapshot import evaluate_snapshot
+from flows.evaluations import unevaluated
+from flows.maintenance import dry_run, verify_packs
+from flows.params import Params, load_params
+from flows.place import open_store
+from flows.served import follow_server
+from flows.settings import Settings, load_settings
+from store import Store
+from store.errors import CellarError
+
+
+def _load(params_file: str | None, overrides: list[str] | None) -> tuple[Params, Settings]:
+    follow_server()
+    params = load_params(Path(params_file) if params_file else None, overrides or ())
+    return params, load_settings(quiet=True)
+
+
+def _build(params_file: str | None = None, overrides: list[str] | None = None) -> dict[str, Any]:
+    """The whole chain, from documents to an evaluated snapshot: what a store needs before it can be updated.
+
+    Args:
+        params_file: a parameter file, by default params.yaml where there is one.
+        overrides: parameters that win, such as `codec.steps=800`.
+    """
+    params, settings = _load(params_file, overrides)
+    Store.open_or_create(settings.store)
+    return {**demo(params, settings)}
+
+
+def _evaluate_new(
+    heads: list[str] | None = None,
+    params_file: str | None = None,
+    overrides: list[str] | None = None,
+    limit: int = 5,
+) -> dict[str, Any]:
+    """Evaluate snapshots that a head points or pointed to and that nobody evaluated, newest first.
+
+    Args:
+        heads: heads to look at, by default all of them.
+        params_file: a parameter file, by default params.yaml where there is one.
+        overrides: parameters that win, such as `evaluation.resamples=500`.
+        limit: how many snapshots one run evaluates at most; the next run takes more.
+    """
+    params, settings = _load(params_file, overrides)
+    waiting = unevaluated(open_store(settings), params.evaluation.name, heads)
+    done: list[str] = []
+    failed: list[CellarError] = []
+    for snapshot in waiting[:limit]:
+        try:
+            done.append(evaluate_snapshot(params, settings, snapshot)["snapshot"])
+        except CellarError as error:  # the others can be evaluated all the same
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return {"snapshot": done[0] if done else None, "evaluated": done, "waiting": len(waiting) - len(done)}
+
+
+def _verify(sample: float = 1.0, seed: int = 0, max_seconds: float | None = None) -> dict[str, Any]:
+    """Check the structure of the store and read packs, going on where the last run stopped.
+
+    A finding fails the run.
+
+    Args:
+        sample: the share of packs that one pass reads.
+        seed: which packs are in the sample.
+        max_seconds: how long one run reads packs; the next one goes on.
+    """
+    follow_server()
+    return verify_packs(load_settings(quiet=True), sample, seed, max_seconds)
+
+
+def _gc(grace_days: float = 7.0, retain_days: float = 30.0) -> dict[str, Any]:
+    """Say what garbage collection would remove; nothing is changed.
+
+    Args:
+        grace_days: days between condemning and removing.
+        retain_days: days for which everything that was published or pinned is kept.
+    """
+    follow_server()
+    return dry_run(load_settings(quiet=True), timedelta(days=grace_days), timedelta(days=retain_days))
+
+
+build = flow(_build, name="build")
+evaluate_new = flow(_evaluate_new, name="evaluate-new")
+verify = flow(_verify, name="verify")
+gc = flow(_gc, name="gc")
