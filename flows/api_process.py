@@ -108,6 +108,9 @@ class ApiProcess:
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",
             "PREFECT__SERVER_FINAL": "1",
+            # Slots are leases. Kept in files, they outlive a killed server, and the next one takes them back.
+            "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+            "PREFECT_HOME": str(home),
         }
         if self._lasting:
             return environment | {
@@ -115,7 +118,7 @@ class ApiProcess:
                 "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
             }
         environment |= {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in _IDLE_SERVICES}
-        return environment | {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
+        return environment | {"PREFECT_UI_ENABLED": "0"}
 
     def _wait_until_healthy(self) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -69,8 +70,9 @@ class Workplace:
         """The scratch folder."""
         return self.folder / "build" / "demo" / "work"
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        """Start a command in a process group of its own, as a shell does."""
+    def start(self, *arguments: str, log: Path | None = None, **environment: str) -> subprocess.Popen[str]:
+        """Start a command in a process group of its own, as a shell does; `log` takes what it prints."""
+        output: IO[bytes] | int = subprocess.PIPE if log is None else log.open("ab")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         demo = self.folder / "build" / "demo"
         return subprocess.Popen(
@@ -87,8 +89,8 @@ class Workplace:
                 **environment,
             },
             text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
 

@@ -1,0 +1,155 @@
+"""Whatever is killed with -9 leaves no run, slot or process behind, and the work goes on to the same end."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from flows.pins import Stage
+from tests.e2e.workplace import TRAINED, Workplace, ended, servers_of, wait_for
+
+pytestmark = pytest.mark.slow
+
+SERVE = ("serve", "--port", "0", "--file", "deployments.yaml")
+DEPLOYMENTS = """
+deployments:
+- name: chain
+  entrypoint: flows.scheduled.build
+  concurrency_limit: {limit: 1, collision_strategy: CANCEL_NEW}
+"""
+REBUILT: tuple[Stage, ...] = ("memory", "indexes", "snapshot", "core", "evaluation")
+QUICK = {"PREFECT_RUNNER_POLL_FREQUENCY": "1"}
+
+
+@pytest.fixture
+def served(copy: Workplace) -> Iterator[Workplace]:
+    """A workplace with a codec, no memories yet and a file of deployments; nothing of it runs afterwards."""
+    copy.rewind(TRAINED)
+    for stage in REBUILT:
+        (copy.folder / "build" / "demo" / "pins" / f"{stage}.json").unlink()
+    (copy.folder / "deployments.yaml").write_text(DEPLOYMENTS)
+    yield copy
+    for pid in processes_of(copy):
+        os.kill(pid, signal.SIGKILL)
+
+
+def processes_of(workplace: Workplace) -> list[int]:
+    """Every process that works in the workplace."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            working_here = process.cwd() == str(workplace.folder)
+            if working_here and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def note(workplace: Workplace) -> dict[str, int]:
+    """What the serving process says of itself."""
+    try:
+        return dict(json.loads((workplace.work / "prefect" / "serve.json").read_text()))
+    except FileNotFoundError:
+        return {}
+
+
+def run_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """The processes of runs that a serving one has started."""
+    found = []
+    for child in psutil.Process(process.pid).children():
+        with suppress(psutil.NoSuchProcess):  # or it ended and waits to be noticed, which is a kind of that
+            if "prefect.engine" in child.cmdline():
+                found.append(child)
+    return found
+
+
+def slots_taken(workplace: Workplace) -> int:
+    with sqlite3.connect(workplace.work / "prefect" / "prefect.db") as database:
+        [(taken,)] = database.execute("select coalesce(sum(active_slots), 0) from concurrency_limit_v2")
+    return int(taken)
+
+
+def runs(workplace: Workplace, *options: str) -> list[dict[str, str]]:
+    listed = workplace.cellar("runs", "--json", "--limit", "0", *options)
+    assert listed.code == 0, listed.err
+    return list(json.loads(listed.out))
+
+
+def served_states(workplace: Workplace) -> list[str]:
+    """States of the runs of deployments, straight from the database of the server."""
+    with sqlite3.connect(workplace.work / "prefect" / "prefect.db") as database:
+        found = database.execute("select state_name from flow_run where deployment_id is not null")
+        return [name for (name,) in found]
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_serves(
+    finished: Workplace, served: Workplace
+) -> None:
+    log = served.folder / "serve.log"
+    process = served.start(*SERVE, "--now", "chain", log=log, **QUICK)
+    wait_for(served.parts, process)
+
+    [run] = run_of(process)
+    run.kill()
+    wait_for(lambda: log.read_text().count("for flow 'build-memory'") == 2, process)
+
+    server = note(served)["server"]
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: note(served)["server"] != server, process)
+
+    [run] = run_of(process)
+    process.kill()
+    process.wait()
+    left = [run.pid, note(served)["server"]]
+    again = served.start(*SERVE, log=log, **QUICK)
+    wait_for(lambda: all(map(is_gone, left)), again)
+    wait_for(lambda: "Completed" in served_states(served) and not run_of(again), again)
+    again.send_signal(signal.SIGTERM)
+    assert again.wait(timeout=60) == 0
+
+    assert processes_of(served) == []
+    assert slots_taken(served) == 0
+    for stage in REBUILT:
+        assert served.pin(stage) == finished.pin(stage)
+    assert served.store.verify(full=True).ok
+    listed = runs(served, "--parts")
+    assert {run["state"] for run in listed} == {"Completed", "Crashed"}
+    newest, second, first = [run for run in listed if run["deployment"] == "chain"]
+    assert newest["snapshot"] == served.pin("snapshot").snapshot
+    assert (first["again"], second["again"]) == (second["id"], newest["id"])
+    assert first["reason"] == "its process was ended by SIGKILL"
+    assert second["reason"].startswith("its process ended without a word, found at")
+
+
+def test_a_worker_process_that_is_killed_leaves_nothing_behind(finished: Workplace, copy: Workplace) -> None:
+    copy.rewind(TRAINED)
+    spread = {"CELLAR_RUNNER": "processes", "CELLAR_WORKERS": "2"}
+
+    process = copy.start("memory", "build", **spread)
+    wait_for(copy.parts, process)
+    workers = [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "--multiprocessing-fork" in child.cmdline()
+    ]
+    workers[0].kill()
+    ended(process)
+
+    assert servers_of(copy) == []
+    assert runs(copy, "--parts", "--state", "running", "--state", "pending") == []
+    assert slots_taken(copy) == 0
+    again = copy.cellar("memory", "build", "--quiet", **spread)
+    assert (again.code, again.err) == (0, "")
+    assert copy.pin("memory") == finished.pin("memory")
+    assert processes_of(copy) == []
