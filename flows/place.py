@@ -5,7 +5,7 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from flows.errors import SettingsError
-from flows.origin import origin
+from flows.origin import code, origin
 from flows.settings import Settings
 from store import Store
 
@@ -19,7 +19,7 @@ def open_store(settings: Settings) -> Store:
 
 def _run_record(settings: Settings) -> dict[str, Any]:
     where = settings.model_dump(mode="json", exclude=_NOT_RECORDED)
-    return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin()}
+    return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin(), **code()}
 
 
 def prepare_device(settings: Settings) -> str:

@@ -19,6 +19,7 @@ from flows.cli import (
     head,
     history,
     hold,
+    lineage,
     notify,
     pins,
     promote,
@@ -74,6 +75,7 @@ app.command(head.app)
 app.command(promote.promote)
 app.command(hold.app)
 app.command(history.log)
+app.command(lineage.lineage)
 app.command(pins.app)
 app.command(verification.verify)
 app.command(gc.gc)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flows.formatting import printable
-from flows.origin import origin
+from flows.origin import code, origin
 
 if TYPE_CHECKING:
     from flows.settings import Settings
@@ -50,7 +50,7 @@ class Session:
 
     def record(self, command: str) -> dict[str, str]:
         """What a commit by that command records of where and by whom it was given."""
-        return {"command": command, **origin()}
+        return {"command": command, **origin(), **code()}
 
     def open_or_create_store(self, *, by: str) -> "Store":
         """The store, made where there is none: for commands that fill it; `by` as in `open_store`."""

@@ -72,6 +72,7 @@ def build_indexes(
                 _artifact("index", f"{name}/dense", dense.to_bytes(), dense_recipe, requires, facts),
             ],
             message=f"Publish readout and dense keys of index {name}: {len(readout)} memories",
+            run={"inputs": [str(codec_row.ref)], "snapshot": snapshot.id, "params": decoding},
         )
     else:
         readout_ref, dense_ref = readout_row.ref, dense_row.ref
@@ -93,13 +94,14 @@ def train_reranker(
     `codec` is the one that the index was built with. `progress` counts optimiser steps. Raises BadCorpus
     where no train-split element is long enough to draw a cue from.
     """
+    settings = {
+        "name": name,
+        "reranker": params.reranker.model_dump(mode="json"),
+        "search": params.search.model_dump(mode="json"),
+    }
     recipe = fingerprint(
         "retrieval.train_reranker/1",
-        params={
-            "name": name,
-            "reranker": params.reranker.model_dump(mode="json"),
-            "search": params.search.model_dump(mode="json"),
-        },
+        params=settings,
         inputs=[codec.version, *(ref.version for ref in index.all)],
     )
     if (found := store.catalog().find(recipe)) is not None:
@@ -109,7 +111,8 @@ def train_reranker(
     reranker = train(examples, params.reranker, params.search, progress)
     facts = {"cues": len(examples.right_QK), "answerable": float(examples.right_QK.any(1).mean())}
     element = _artifact("reranker", name, reranker.to_bytes(), recipe, (), facts)
-    return store.publish([element], message=f"Publish reranker {name}")[0]
+    made_from = {"inputs": [str(codec), *map(str, index.all)], "params": settings}
+    return store.publish([element], message=f"Publish reranker {name}", run=made_from)[0]
 
 
 def audit_readout(
@@ -162,7 +165,8 @@ def _build_charts(store: Store, params: RetrievalParams, readout: Ref, vocab_siz
         "bag": len(charts.bag.element_P),
     }
     element = _artifact("index", f"{name}/charts", charts.to_bytes(), recipe, (readout.version,), facts)
-    return store.publish([element], message=f"Publish charts of index {name}")[0]
+    made_from = {"inputs": [str(readout)], "params": settings}
+    return store.publish([element], message=f"Publish charts of index {name}", run=made_from)[0]
 
 
 def _sources(store: Store, index: IndexRefs, codec: Ref) -> Sources:

@@ -1,5 +1,6 @@
 """A snapshot is evaluated, promoted and explained from what the store says alone."""
 
+import hashlib
 import json
 import shutil
 from typing import Any
@@ -98,3 +99,38 @@ def test_a_promotion_asks_for_requirements_and_signatures(copy: Workplace) -> No
 
     assert (nothing.code, "cellar head move" in nothing.err) == (2, True)
     assert (before.code, after.code) == (5, 0), (before.err, after.err)
+
+
+@pytest.mark.slow
+def test_lineage_leads_from_a_memory_to_its_document_and_from_a_codec_to_what_it_made(
+    finished: Workplace, first_run: Ended
+) -> None:
+    summary = json.loads(first_run.out)
+    [codec] = summary["refs"]["codec"]
+    memory = summary["examples"][0]["document"]
+
+    found = as_json(finished.cellar("lineage", memory, "--json"))
+    made = as_json(finished.cellar("lineage", "codec/docs", "--down", "--json"))["made_with"]
+    of_snapshot = finished.cellar("lineage", "head:docs")
+
+    text = (finished.folder / "texts" / found["document"]["source"]).read_text().strip()
+    assert found["document"]["digest"] == hashlib.sha256(text.encode()).hexdigest()
+    assert found["document"]["corpora"]
+    assert codec in [entry["element"] for entry in found["made_from"]]
+    assert found["made"]["code"]["version"]
+    assert found["made"]["run"]["settings"]["device"] == "cpu"
+    assert {ref.partition("/")[0] for level in made["elements"] for ref in level} >= {
+        "memory",
+        "core",
+        "index",
+    }
+    assert summary["snapshot"] in [entry["snapshot"] for entry in made["snapshots"]]
+    assert (of_snapshot.code, summary["refs"]["evaluation"][0] in of_snapshot.out) == (0, True)
+
+
+@pytest.mark.slow
+def test_lineage_of_nothing_is_one_sentence(finished: Workplace) -> None:
+    ends = [finished.cellar("lineage", what) for what in ("memory/nothing", "nowhere", "memory/*")]
+
+    assert [end.code for end in ends] == [4, 4, 2]
+    assert "name one, such as memory/" in ends[2].err

@@ -7,6 +7,7 @@ import torch
 
 from flows.engine import bind, on_device
 from flows.errors import SettingsError
+from flows.origin import code
 from flows.place import device_of, open_store
 from flows.settings import load_settings
 from store import Store
@@ -17,7 +18,7 @@ def test_a_flow_records_its_settings_the_machine_and_the_user(tmp_path: Path) ->
 
     run = open_store(load_settings(store=str(tmp_path / "store"))).run
 
-    assert run.keys() == {"flow", "flow_run", "settings", "host", "user"}
+    assert run.keys() == {"flow", "flow_run", "settings", "host", "user", *code()}
     assert run["user"]
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flows.origin import code
 from store import Store
 
 Cellar = Callable[..., tuple[int, str, str]]
@@ -178,7 +179,7 @@ def test_the_log_lists_commits_newest_first(cellar: Cellar, texts: Path) -> None
 
     assert newest["message"] == "only one"
     assert oldest["message"] == "Ingest corpus t: 12 documents"
-    assert oldest["run"].keys() == {"command", "host", "user", "source"}
+    assert oldest["run"].keys() == {"command", "host", "user", "source", *code()}
     assert (oldest["run"]["command"], oldest["run"]["source"]) == ("corpus build", "texts")
     assert "1 more" in cellar("log", "--limit", "1")[1]
 
