@@ -32,14 +32,14 @@ def _train(settings: Settings, params: RetrievalParams, index: list[str], codec:
 
 
 _build_task = bind(_build, name="build indexes")
-_train_task = bind(_train, name="train reranker")
+train_reranker_task = bind(_train, name="train reranker")
 
 
 def _flow(params: Params, settings: Settings, memory: Pin, codec: Pin) -> Pin:
     """Build the indexes of the pinned memories and fit their reranker on train-split elements."""
     assert memory.snapshot is not None, "the memory stage pins a snapshot"
     index = _build_task(settings, params.retrieval, memory.snapshot)
-    reranker = _train_task(settings, params.retrieval, index, str(codec.one("codec")))
+    reranker = train_reranker_task(settings, params.retrieval, index, str(codec.one("codec")))
     return Pin(stage="indexes", refs=(*index, reranker))
 
 

@@ -1,5 +1,6 @@
 """Flow `build-memory`: workers turn odd shards into memories, and one commit makes them all visible."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from prefect.artifacts import create_table_artifact
@@ -10,11 +11,12 @@ from flows.engine import bind, flow, on_device
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_device
+from flows.provenance_of_snapshot import made_from
 from flows.runner import task_runner
 from flows.settings import Settings
 from store import Ref, Store, fingerprint
 from store.errors import CellarError, ThresholdNotMet
-from tasks.corpus import is_worker_shard
+from tasks.corpus import is_worker_shard, report_of
 from tasks.errors import BadCorpus
 from tasks.memory import Outcome, ShardResult, summarise
 from tasks.memory.params import MemoryParams
@@ -51,21 +53,60 @@ def _build_shard(
     return result.to_dict()
 
 
-def _commit(settings: Settings, build: str, results: list[dict[str, Any]], support: list[str]) -> str:
-    """Make the memories of all shards visible at once and pin them with what they require."""
+def _known(
+    settings: Settings, params: MemoryParams, shards: list[str], support: list[str]
+) -> list[dict[str, Any]]:
+    """Outcomes of the shards that the store has a record of: nothing of them has to be looked at again."""
+    from tasks.memory.step import recorded
+
+    codec, tokenizer = map(Ref.parse, support)
+    found = recorded(open_store(settings), params, [Ref.parse(text) for text in shards], tokenizer, codec)
+    return [result.to_dict() for result in found.values()]
+
+
+def commit_shards(
+    store: Store, params: MemoryParams, build: str, shards: Sequence[ShardResult], support: Sequence[str]
+) -> None:
+    """Make the memories of shards visible at once, with a record of how each of the shards ended."""
+    from tasks.memory.step import missing_records
+
+    codec, tokenizer = map(Ref.parse, support)
+    receipts = [receipt for shard in shards for receipt in shard.receipts]
+    records = missing_records(store, params, shards, tokenizer, codec)
+    if not receipts and not records:
+        return
+    opened = store.build(build, owner="build-memory")
+    if records:
+        with opened.writer("records") as writer:
+            for record in records:
+                writer.add(record)
+            receipts.append(writer.finish())
+    published = sum(len(shard.published) for shard in shards)
+    opened.commit(receipts, message=f"Publish {published} memories")
+
+
+def _commit(
+    settings: Settings,
+    params: MemoryParams,
+    build: str,
+    results: list[dict[str, Any]],
+    support: list[str],
+    corpus: list[str],
+) -> str:
+    """Commit the memories of all shards and pin them with what they require."""
     store = open_store(settings)
     shards = [ShardResult.from_dict(values) for values in results]
     published = [ref for shard in shards for ref in shard.published]
     if not published:
-        raise _nothing_published([outcome for shard in shards for outcome in shard.rejected])
-    receipts = [receipt for shard in shards for receipt in shard.receipts]
-    if receipts:
-        message = f"Publish {len(published)} memories"
-        store.build(build, owner="build-memory").commit(receipts, message=message)
-    return _pin(store, [*published, *(Ref.parse(text) for text in support)])
+        raise nothing_published([outcome for shard in shards for outcome in shard.rejected])
+    commit_shards(store, params, build, shards, support)
+    refs = [*published, *(Ref.parse(text) for text in support)]
+    report = report_of(store, [Ref.parse(text) for text in corpus])
+    run = made_from([report] if report else [])
+    return store.pin(refs, message="Pin memories with their codec and tokenizer", run=run).id
 
 
-def _nothing_published(rejected: list[Outcome]) -> CellarError:
+def nothing_published(rejected: list[Outcome]) -> CellarError:
     if not rejected:
         return BadCorpus("the odd shards hold no document to build memories of; give a larger corpus")
     best = max((outcome.figures for outcome in rejected), key=lambda figures: figures.token_recall)
@@ -76,12 +117,33 @@ def _nothing_published(rejected: list[Outcome]) -> CellarError:
     )
 
 
-def _pin(store: Store, refs: list[Ref]) -> str:
-    return store.pin(refs, message="Pin memories with their codec and tokenizer").id
-
-
 _shard_task = bind(_build_shard, name="build shard")
+_known_task = bind(_known, name="look for finished shards")
 _commit_task = bind(_commit, name="commit memories")
+
+
+def shard_results(
+    params: MemoryParams, settings: Settings, builds: dict[str, list[str]], support: list[str]
+) -> list[dict[str, Any]]:
+    """Build the memories of the given shards, by build, on the task runner of the flow that calls this.
+
+    Shards that the store has a record of are taken from there. The order is that of `builds`.
+    """
+    shards = [shard for chosen in builds.values() for shard in chosen]
+    known = {values["shard"]: values for values in _known_task(settings, params, shards, support)}
+    task = on_device(_shard_task, settings)
+    try:
+        futures = {
+            shard: task.submit(settings, params, build, shard, support[1], support[0])
+            for build, chosen in builds.items()
+            for shard in chosen
+            if shard not in known
+        }
+        known |= {shard: future.result() for shard, future in futures.items()}
+    except (KeyboardInterrupt, TerminationSignal):
+        watch.interrupt()
+        raise
+    return [known[shard] for shard in shards]
 
 
 def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec: Pin) -> Pin:
@@ -89,18 +151,10 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
     support = [str(codec.one("codec")), str(tokenizer.one("tokenizer"))]
     build = build_name(params.memory, corpus, support[1], support[0])
     shards = [str(ref) for ref in corpus.references("corpus") if is_worker_shard(ref)]
-    task = on_device(_shard_task, settings)
-    try:
-        futures = [
-            task.submit(settings, params.memory, build, shard, support[1], support[0]) for shard in shards
-        ]
-        results = [future.result() for future in futures]
-    except (KeyboardInterrupt, TerminationSignal):
-        watch.interrupt()
-        raise
-    snapshot = _commit_task(settings, build, results, support)
+    results = shard_results(params.memory, settings, {build: shards}, support)
+    snapshot = _commit_task(settings, params.memory, build, results, support, list(corpus.refs))
     done = [ShardResult.from_dict(values) for values in results]
-    rejected = _rejected(done)
+    rejected = rejected_documents(done)
     if rejected:
         create_table_artifact(
             key="rejected-documents",
@@ -112,7 +166,7 @@ def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec
     return Pin(stage="memory", snapshot=snapshot, figures={**figures, "rejected_documents": rejected})
 
 
-def _rejected(shards: list[ShardResult]) -> list[dict[str, Any]]:
+def rejected_documents(shards: list[ShardResult]) -> list[dict[str, Any]]:
     """The documents that were not published, with the figures that kept them out."""
     outcomes = [outcome for shard in shards for outcome in shard.rejected]
     return [

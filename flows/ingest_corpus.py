@@ -23,7 +23,7 @@ def corpus_pin(result: CorpusResult) -> Pin:
 def _ingest(settings: Settings, params: CorpusParams) -> dict[str, Any]:
     from tasks.corpus.step import ingest
 
-    with watch.progress(f"read corpus {params.name}", "documents") as progress:
+    with watch.progress(f"read corpus {params.corpus}", "documents") as progress:
         result = ingest(open_store(settings), params, progress)
     return corpus_pin(result).model_dump(mode="json")
 
@@ -42,13 +42,13 @@ def tokenizer_pin(ref: Ref, vocab_size: int) -> Pin:
 
 
 _ingest_task = bind(_ingest, name="ingest corpus")
-_tokenizer_task = bind(_tokenize, name="train tokenizer")
+train_tokenizer_task = bind(_tokenize, name="train tokenizer")
 
 
 def _flow(params: Params, settings: Settings) -> tuple[Pin, Pin]:
     """Ingest the corpus and learn its tokenizer; a source that did not change is recognised."""
     corpus = Pin.model_validate(_ingest_task(settings, params.corpus))
-    tokenizer = Pin.model_validate(_tokenizer_task(settings, params.tokenizer, list(corpus.refs)))
+    tokenizer = Pin.model_validate(train_tokenizer_task(settings, params.tokenizer, list(corpus.refs)))
     return corpus, tokenizer
 
 

@@ -4,6 +4,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store
+from flows.provenance_of_snapshot import corpora_of, made_from
 from flows.settings import Settings
 from store import Ref
 
@@ -15,7 +16,9 @@ def _pin(settings: Settings, memory_snapshot: str, indexes: list[str], name: str
     store = open_store(settings)
     refs = [row.ref for row in store.snapshot(memory_snapshot).rows()]
     pinned = store.pin(
-        [*refs, *(Ref.parse(text) for text in indexes)], message=f"Pin {name} with its indexes"
+        [*refs, *(Ref.parse(text) for text in indexes)],
+        message=f"Pin {name} with its indexes",
+        run=made_from(corpora_of(store, memory_snapshot)),
     )
     store.tag(f"{name}-{pinned.id[:ID_DIGITS]}", pinned.id)
     head = store.head(name)

@@ -31,10 +31,14 @@ def _train(settings: Settings, params: CodecParams, corpus: list[str], tokenizer
 _task = bind(_train, name="train codec")
 
 
+def train_codec_task(settings: Settings, params: CodecParams, corpus: list[str], tokenizer: str) -> str:
+    """Run the training as a task of the flow that calls this, under the limit of its device."""
+    return on_device(_task, settings)(settings, params, corpus, tokenizer)
+
+
 def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin) -> Pin:
     """Train the codec, or find the one that the store already holds for these inputs."""
-    task = on_device(_task, settings)
-    ref = task(settings, params.codec, list(corpus.refs), str(tokenizer.one("tokenizer")))
+    ref = train_codec_task(settings, params.codec, list(corpus.refs), str(tokenizer.one("tokenizer")))
     return Pin(stage="codec", refs=(ref,))
 
 

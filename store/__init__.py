@@ -11,6 +11,7 @@ Nothing here computes or schedules anything; see `docs/formats.md` for what lies
 from store.build import Build
 from store.cache import ReadCache
 from store.catalog import Catalog
+from store.claims import Claim
 from store.element import KINDS, Element, Ref, fingerprint
 from store.errors import CellarError
 from store.format import canonical_json
@@ -28,6 +29,7 @@ __all__ = [
     "Build",
     "Catalog",
     "CellarError",
+    "Claim",
     "Commit",
     "Element",
     "Finding",

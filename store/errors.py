@@ -162,6 +162,10 @@ class CollectorBusy(ConflictError):
     """Another garbage collection is, or may still be, at work on the store."""
 
 
+class ClaimHeld(ConflictError):
+    """Another run works on the same thing at this moment."""
+
+
 class CommitStateUnknown(ConflictError):
     """A conditional write may or may not be visible: look before writing again."""
 

@@ -35,6 +35,7 @@ TAG_PREFIX = "refs/tags/"
 HEAD_PREFIX = "refs/heads/"
 SIGNATURE_PREFIX = "signatures/"
 HOLD_PREFIX = "pins/"
+CLAIM_PREFIX = "claims/"
 DOCTOR_PREFIX = "doctor/"
 """Where `store.doctor` tries things out; nothing below it belongs to a store."""
 
@@ -250,6 +251,11 @@ def signature_key(snapshot: str, key_id: str) -> str:
 def hold_key(name: str) -> str:
     """Key of the hold with which a run keeps a snapshot alive."""
     return f"{HOLD_PREFIX}{name}.json"
+
+
+def claim_key(name: str) -> str:
+    """Key of the claim of who works on what `name` stands for."""
+    return f"{CLAIM_PREFIX}{name}.json"
 
 
 def lease_key(build: str) -> str:

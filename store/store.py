@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from store.backend.read_only import ReadOnlyBackend
 from store.build import Build
 from store.cache import ReadCache
 from store.catalog import Catalog
+from store.claims import Claim
 from store.doctor import probe
 from store.element import Element, Ref
 from store.errors import (
@@ -48,6 +49,7 @@ from store.positions import LONGEST_BY, MOVE, Note, Position
 from store.refs import list_refs, make_tag, move_head, read_positions, read_ref, resolve
 from store.rows import Row
 from store.snapshot import Snapshot, open_snapshot
+from store.stream import stream_payloads
 from store.verify import Progress, VerifyReport, silent, verify
 
 
@@ -178,9 +180,18 @@ class Store:
                 raise
             return read_payload(self._reading, moved)
 
-    def pin(self, refs: Iterable[Ref], *, message: str) -> Snapshot:
-        """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`."""
-        return pin(self._backend, self._log, self._catalog, refs, message=message, run=self._run)
+    def stream(self, rows: Iterable[Row]) -> Generator[tuple[Row, bytes], None, None]:
+        """Yield rows with their checked payloads in pack order, several ranges read ahead."""
+        ordered = sorted(rows, key=lambda row: (row.pack, row.offset, row.name))
+        return stream_payloads(self._reading, ordered)
+
+    def pin(self, refs: Iterable[Ref], *, message: str, run: Mapping[str, Any] | None = None) -> Snapshot:
+        """Pin an exact set of versions that holds all its requirements; see `store.pin.pin`.
+
+        `run` is recorded beside what the store's own `run` says.
+        """
+        recorded = {**self._run, **(run or {})}
+        return pin(self._backend, self._log, self._catalog, refs, message=message, run=recorded)
 
     def snapshot(self, spec: str) -> Snapshot:
         """Open a snapshot by id, unique prefix of at least 8 digits, tag or head (`tag:x`, `head:x`)."""
@@ -258,6 +269,10 @@ class Store:
             run=self._run,
             seconds=seconds,
         )
+
+    def claim(self, name: str, *, owner: str) -> Claim:
+        """Return the claim on what `name` stands for, usually a head; entering it raises `ClaimHeld`."""
+        return Claim(self._backend, name, owner=owner)
 
     def holds(self) -> list[HoldInfo]:
         """Return all holds by name, those that no longer count too."""

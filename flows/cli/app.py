@@ -32,6 +32,7 @@ from flows.cli import (
     store,
     transfer,
     trust,
+    update,
     verification,
 )
 from flows.cli.outcome import run
@@ -69,6 +70,7 @@ trust.register(snapshot.app)
 app.command(trust.keys)
 app.command(evaluation.app)
 app.command(demo.demo)
+app.command(update.update)
 app.command(ask.ask)
 app.command(refs.tag)
 app.command(head.app)

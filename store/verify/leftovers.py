@@ -8,6 +8,7 @@ from collections.abc import Collection
 from store.format import (
     BUILD_PREFIX,
     CHECKPOINT_PREFIX,
+    CLAIM_PREFIX,
     DOCTOR_PREFIX,
     FORMAT_KEY,
     HEAD_PREFIX,
@@ -35,7 +36,8 @@ from store.verify.survey import Survey
 from store.verify.tables import Tables
 
 _OTHERS = (FORMAT_KEY, LOG_PREFIX, PACK_PREFIX, REMOVAL_PREFIX, TAG_PREFIX, HEAD_PREFIX, HOLD_PREFIX)
-_KINDS = (*_OTHERS, BUILD_PREFIX, INDEX_PREFIX, SNAPSHOT_PREFIX, SIGNATURE_PREFIX, DOCTOR_PREFIX)
+_BELOW = (BUILD_PREFIX, CLAIM_PREFIX, INDEX_PREFIX, SNAPSHOT_PREFIX, SIGNATURE_PREFIX, DOCTOR_PREFIX)
+_KINDS = (*_OTHERS, *_BELOW)
 
 
 def count_leftovers(

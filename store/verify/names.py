@@ -7,6 +7,7 @@ from collections import defaultdict
 from store.errors import IntegrityError
 from store.format import (
     BUILD_PREFIX,
+    CLAIM_PREFIX,
     HEAD_PREFIX,
     HOLD_PREFIX,
     RESTORE,
@@ -50,6 +51,7 @@ class Names:
         survey.examine(survey.keys(SIGNATURE_PREFIX, ".json"), self._check_signature)
         survey.examine(survey.keys(BUILD_PREFIX, "/lease.json"), self._check_lease)
         survey.examine([TURN_KEY] if TURN_KEY in survey.sizes else [], self._check_turn)
+        survey.examine(survey.keys(CLAIM_PREFIX, ".json"), self._check_turn)
 
     def _check_tag(self, key: str, data: bytes) -> None:
         self._check_ref("tag", key, key.removeprefix(TAG_PREFIX), unseal(data, key, _REF)["name"], data)

@@ -4,7 +4,15 @@ from tasks.corpus.document import Document, Skipped
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
 from tasks.corpus.splits import Split, element_split
-from tasks.corpus.step import CorpusReport, CorpusResult, ingest, load_tokenizer, train_tokenizer
+from tasks.corpus.step import (
+    CorpusReport,
+    CorpusResult,
+    ingest,
+    load_tokenizer,
+    open_report,
+    report_of,
+    train_tokenizer,
+)
 from tasks.corpus.tokenizer import EOS, PAD, Tokenizer, train_bpe
 
 __all__ = [
@@ -24,6 +32,8 @@ __all__ = [
     "is_worker_shard",
     "load_shard",
     "load_tokenizer",
+    "open_report",
+    "report_of",
     "shard_of",
     "train_bpe",
     "train_tokenizer",

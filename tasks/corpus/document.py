@@ -28,6 +28,10 @@ class Document:
         """SHA-256 of the text as UTF-8, in hex: the document's identity by content."""
         return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
 
+    def below(self, prefix: str) -> "Document":
+        """The same text under a name that begins with `prefix`."""
+        return Document(prefix + self.name, self.text, self.source) if prefix else self
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -35,6 +39,10 @@ class Skipped:
 
     name: str
     reason: str
+
+    def below(self, prefix: str) -> "Skipped":
+        """The same reason under a name that begins with `prefix`."""
+        return Skipped(prefix + self.name, self.reason) if prefix else self
 
 
 Item = Document | Skipped

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 MAX_VOCABULARY = 65_536
 """Binary16 tells this many token ids apart."""
 
+PLACE = "{partition}"
+"""Where in a path the name of a partition belongs."""
+
 Reader = Literal["installed", "folder", "jsonl", "parquet", "text"]
 
 _FIELDS_OF: Mapping[str, frozenset[str]] = {
@@ -33,6 +36,9 @@ class CorpusParams(BaseModel):
     """installed documentation, a folder of text files, JSONL, Parquet, or one long text."""
     path: Path | None = None
     """File or folder to read (all readers but `installed`): a location, while the content is the identity."""
+    partition: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    """Which part of a source that comes in parts, e.g. a date: it stands in `path` for `{partition}`. A part
+    is a corpus of its own, <name>.<partition>, whose documents are named below <partition>/."""
     packages: tuple[str, ...] = (
         "python.topics",
         "stdlib",
@@ -101,12 +107,36 @@ class CorpusParams(BaseModel):
             raise ValueError(f"the {self.reader!r} reader takes no {', '.join(stray)}")
         if self.reader != "installed" and self.path is None:
             raise ValueError(f"the {self.reader!r} reader needs a path")
+        if self.partition is not None and not self.in_partitions:
+            raise ValueError(f"path has no place for the partition; write {PLACE} where its name belongs")
         if self.split_on is not None and self.split_kind == "regex":
             try:
                 re.compile(self.split_on)
             except re.error as error:
                 raise ValueError(f"split_on {self.split_on!r} is no regular expression: {error}") from error
         return self
+
+    @property
+    def in_partitions(self) -> bool:
+        """Whether the source comes in parts."""
+        return self.path is not None and PLACE in str(self.path)
+
+    @property
+    def corpus(self) -> str:
+        """The name of the corpus in the store: that of the parameters, with the partition if there is one."""
+        return self.name if self.partition is None else f"{self.name}.{self.partition}"
+
+    @property
+    def prefix(self) -> str:
+        """What the names of all documents begin with."""
+        return "" if self.partition is None else f"{self.partition}/"
+
+    @property
+    def location(self) -> Path | None:
+        """The file or folder of this partition, or of the whole source."""
+        if self.path is None or self.partition is None:
+            return self.path
+        return Path(str(self.path).replace(PLACE, self.partition))
 
     @property
     def shortest(self) -> int:
@@ -124,6 +154,8 @@ class CorpusParams(BaseModel):
             "limit",
             "shards",
         }
+        if self.partition is not None:  # so that a corpus without partitions is what it always was
+            fields |= {"partition"}
         return {**self.model_dump(mode="json", include=set(fields)), "min_characters": self.shortest}
 
 

@@ -42,7 +42,8 @@ class Source:
     def items(self) -> Iterator[Item]:
         """Screened documents and skipped ones in a stable order; duplicates are still among them."""
         yield from self.missing
-        yield from screen(self._read(), shortest=self.params.shortest, longest=self.params.max_characters)
+        named = (item.below(self.params.prefix) for item in self._read())
+        yield from screen(named, shortest=self.params.shortest, longest=self.params.max_characters)
 
     def _read(self) -> Iterator[Item]:
         params, files, longest = self.params, self.files, self.params.max_characters
@@ -70,8 +71,10 @@ def open_source(params: CorpusParams) -> Source:
                 f"none of the packages {', '.join(params.packages)} is installed; set corpus.packages"
             )
         return Source(params, packages, tuple(missing))
-    assert params.path is not None, "CorpusParams demands a path for this reader"
-    path = params.path.expanduser()
+    assert params.location is not None, "CorpusParams demands a path for this reader"
+    if params.in_partitions and params.partition is None:
+        raise BadCorpus(f"{params.path} has a place for a partition; say which with corpus.partition")
+    path = params.location.expanduser()
     if params.reader == "text" and path.is_dir():
         raise BadCorpus(f"{path} is a folder; give one text file, or choose the folder reader")
     if params.reader == "folder" and path.is_file():

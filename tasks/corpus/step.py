@@ -112,6 +112,20 @@ def result_of(ref: Ref, payload: bytes, *, reused: bool) -> CorpusResult:
         raise BadPayload(f"{ref} is not the report of a corpus; ingest the corpus again") from error
 
 
+def report_of(store: Store, shards: Sequence[Ref]) -> Ref | None:
+    """The report of the corpus that consists of exactly these shards, None if there is none any more."""
+    if not shards:
+        return None
+    wanted = sorted(shard.version for shard in shards)
+    rows = store.catalog().versions(f"{shards[0].name.rpartition('/')[0]}/report")
+    return next((row.ref for row in reversed(rows) if sorted(row.requires) == wanted), None)
+
+
+def open_report(store: Store, ref: Ref) -> CorpusResult:
+    """The corpus behind the reference of its report."""
+    return result_of(ref, store.read(ref), reused=True)
+
+
 def _read(source: Source, spill: Spill, ledger_path: Path, progress: Progress) -> CorpusReport:
     """Spread the source's new documents over the spill, and count what became of each."""
     report = CorpusReport()
@@ -160,7 +174,7 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
         writer.add(
             Element(
                 "corpus",
-                f"{params.name}/report",
+                f"{params.corpus}/report",
                 canonical_json(body),
                 media=JSON_MEDIA,
                 requires=tuple(ref.version for ref in shards),
@@ -170,10 +184,10 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
         )
         receipt = writer.finish()
     documents = "1 document" if report.documents == 1 else f"{report.documents} documents"
-    where = str(params.path) if params.path is not None else "installed documentation"
+    where = str(params.location) if params.location is not None else "installed documentation"
     build.commit(
         {receipt.unit: receipt},
-        message=f"Ingest corpus {params.name}: {documents}",
+        message=f"Ingest corpus {params.corpus}: {documents}",
         run={"source": where},
     )
 
@@ -185,10 +199,10 @@ def _shard_elements(params: CorpusParams, spill: Spill, report: CorpusReport) ->
         if is_worker_shard(number):
             report.worker_documents += len(documents)
         content = sorted(f"{d.digest} {d.name}" for d in documents)
-        place: dict[str, Any] = {"corpus": params.name, "shard": number, "shards": params.shards}
+        place: dict[str, Any] = {"corpus": params.corpus, "shard": number, "shards": params.shards}
         yield Element(
             "corpus",
-            shard_name(params.name, number),
+            shard_name(params.corpus, number),
             encode_shard(documents),
             media=MEDIA,
             provenance={"recipe": fingerprint("corpus.shard/2", params=place, inputs=content), **place},

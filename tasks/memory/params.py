@@ -1,5 +1,7 @@
 """Parameters of the memory workers: how cells are adapted, stored and accepted."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.codec import CellDtype
@@ -42,3 +44,7 @@ class MemoryParams(BaseModel):
     unit_documents: int = Field(
         default=64, ge=1, description="Documents of a unit of work: what a killed run loses at most."
     )
+
+    def identity(self) -> dict[str, Any]:
+        """What enters the fingerprint of a memory: how documents are shared out to units changes none."""
+        return self.model_dump(mode="json", exclude={"unit_documents"})

@@ -10,8 +10,11 @@ from tasks.memory.cells import decode_cells, encode_cells
 from tasks.memory.figures import Figures, measure
 from tasks.memory.outcome import Outcome, ShardResult
 from tasks.memory.params import MemoryParams
+from tasks.memory.record import missing_records, recorded, rejection, rejection_recipe
 from tasks.memory.worker import work_documents
 from tasks.progress import Progress, silent
+
+__all__ = ["build_shard", "missing_records", "recorded"]
 
 RECIPE = "memory.build/2"
 UNIT_RECIPE = "memory.unit/1"
@@ -36,7 +39,7 @@ def build_shard(
     A unit is `unit_documents` documents in the order of names. Units that an earlier run of this build
     finished are taken from their receipts, and documents already published for the same text, codec and
     parameters from the catalog; neither changes what the others become. A document below the thresholds is
-    reported, not published. `progress` counts documents.
+    reported, and a record of it spares whoever comes later the same work. `progress` counts documents.
 
     Raises `TaskError` for a shard of the training half, because the codec has seen its documents.
     """
@@ -79,8 +82,7 @@ class _Worker:
         self._codec = codec
         self._device = device
         self._loaded: tuple[Tokenizer, Codec] | None = None
-        # How documents are shared out to units changes no document.
-        self._identity = params.model_dump(mode="json", exclude={"unit_documents"})
+        self._identity = params.identity()
 
     def unit(
         self, unit: str, documents: Sequence[Document], advance: Advance
@@ -91,15 +93,14 @@ class _Worker:
         # A unit of that name made from other documents or parameters is done again.
         if receipt is not None and receipt.notes.get("recipe") == recipe:
             return receipt, [Outcome.from_dict(values) for values in receipt.notes["outcomes"]], 0
-        known = self._published(documents)
+        known = self._known(documents)
         new = [document for document in documents if document.name not in known]
         if not new:
             return None, [known[document.name] for document in documents], 0
         with self._build.writer(unit=unit) as writer:
             for outcome, element in self._work(new, advance):
                 known[outcome.name] = outcome
-                if element is not None:
-                    writer.add(element)
+                writer.add(element)
             outcomes = [known[document.name] for document in documents]
             notes = {"recipe": recipe, "outcomes": [outcome.to_dict() for outcome in outcomes]}
             return writer.finish(notes=notes), outcomes, len(new)
@@ -109,17 +110,21 @@ class _Worker:
         inputs = [document.digest, self._codec.version, self._tokenizer.version]
         return fingerprint(RECIPE, params={"name": document.name, **self._identity}, inputs=inputs)
 
-    def _published(self, documents: Sequence[Document]) -> dict[str, Outcome]:
+    def _known(self, documents: Sequence[Document]) -> dict[str, Outcome]:
+        """Outcomes of the documents that were published or rejected before."""
         recipes = {document.name: self.recipe(document) for document in documents}
-        rows = self._catalog.find_many(recipes.values())
-        return {
-            name: Outcome(name, rows[recipe].ref, Figures.from_dict(rows[recipe].facts))
-            for name, recipe in recipes.items()
-            if recipe in rows
-        }
+        rejections = {name: rejection_recipe(recipe) for name, recipe in recipes.items()}
+        rows = self._catalog.find_many([*recipes.values(), *rejections.values()])
+        known = {}
+        for name, recipe in recipes.items():
+            row = rows.get(recipe) or rows.get(rejections[name])
+            if row is not None:
+                ref = row.ref if row.recipe == recipe else None
+                known[name] = Outcome(name, ref, Figures.from_dict(row.facts))
+        return known
 
-    def _work(self, documents: Sequence[Document], advance: Advance) -> list[tuple[Outcome, Element | None]]:
-        """Outcome of every document, and its element if it passes the thresholds.
+    def _work(self, documents: Sequence[Document], advance: Advance) -> list[tuple[Outcome, Element]]:
+        """Outcome of every document, and its memory or, below the thresholds, the record of that.
 
         Figures are those of the payload's own bytes, read back with the full softmax.
         """
@@ -130,13 +135,17 @@ class _Worker:
         steps = [int(item.steps_N.sum()) for item in worked]
         stored = [decode_cells(payload, codec.architecture) for payload in payloads]
         figures = measure(codec, ids, stored, steps, self._params)
-        results: list[tuple[Outcome, Element | None]] = []
+        results: list[tuple[Outcome, Element]] = []
         for document, payload, measured in zip(documents, payloads, figures, strict=True):
             accepted = (
                 measured.token_recall >= self._params.token_recall and measured.loss <= self._params.loss
             )
-            element = self._element(document, payload, measured) if accepted else None
-            results.append((Outcome(document.name, element.ref if element else None, measured), element))
+            if accepted:
+                element = self._element(document, payload, measured)
+            else:
+                element = rejection(document, self.recipe(document), measured)
+            ref = element.ref if accepted else None
+            results.append((Outcome(document.name, ref, measured), element))
         return results
 
     def _element(self, document: Document, payload: bytes, figures: Figures) -> Element:

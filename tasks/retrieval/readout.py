@@ -177,9 +177,14 @@ def _finished(waiting: list[tuple[MemoryRecord, int]], decoded: list[np.ndarray]
         record, blocks = waiting.pop(0)
         tokens_L = np.concatenate([*decoded[:blocks], np.empty(0, dtype=np.uint16)])[: record.length]
         del decoded[:blocks]
-        # float64: the mean of a long document's cells must not depend on the order of summation.
-        key_C = record.cells_NC.numpy().astype(np.float64).sum(0) / max(blocks, 1)
-        yield DecodedMemory(record.name, record.version, tokens_L, key_C.astype(np.float32))
+        yield decoded_before(record, tokens_L)
+
+
+def decoded_before(record: MemoryRecord, tokens_L: np.ndarray) -> DecodedMemory:
+    """A memory whose tokens are known."""
+    # float64: the mean of a long document's cells must not depend on the order of summation.
+    key_C = record.cells_NC.numpy().astype(np.float64).sum(0) / max(len(record.cells_NC), 1)
+    return DecodedMemory(record.name, record.version, tokens_L, key_C.astype(np.float32))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The retrieval room's door to the store: build the indexes of a snapshot, train their reranker, audit the
 readout."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,15 @@ from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
 from tasks.retrieval.evidence import Sources, check_sources
 from tasks.retrieval.index import Index
 from tasks.retrieval.params import RetrievalParams
-from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
+from tasks.retrieval.readout import (
+    DecodedMemory,
+    MemoryRecord,
+    Readout,
+    ReadoutAudit,
+    audit,
+    decode,
+    decoded_before,
+)
 from tasks.retrieval.reranker import train
 from tasks.retrieval.training import labelled_alignments
 
@@ -50,22 +58,47 @@ def build_indexes(
     snapshot to which the index was added gives the same references. `progress` counts memories. Raises
     BadCorpus where the snapshot holds no memory, ElementNotFound where it does not hold exactly one codec.
     """
-    codec_row = snapshot.one("codec")
-    memories = _memories(snapshot)
-    inputs = [codec_row.version, *(row.version for row in memories)]
-    decoding = {"name": name, "tile": params.readout_tile}
-    readout_recipe = fingerprint("retrieval.readout/2", params=decoding, inputs=inputs)
+    return index_memories(
+        store,
+        params,
+        memories=_memories(snapshot),
+        codec=snapshot.one("codec"),
+        name=name,
+        progress=progress,
+    )
+
+
+def index_memories(
+    store: Store,
+    params: RetrievalParams,
+    *,
+    memories: Sequence[Row],
+    codec: Row,
+    name: str = "main",
+    earlier: Row | None = None,
+    progress: Progress = silent,
+) -> IndexRefs:
+    """Publish the indexes of memories that need not be pinned yet, as `build_indexes` does.
+
+    Memories that an `earlier` readout of the same codec and tile holds are not decoded again. The result is
+    the same bytes, since what a memory decodes to does not depend on those beside it.
+    """
+    rows = sorted(memories, key=lambda row: row.name)
+    inputs = [codec.version, *(row.version for row in rows)]
+    readout_recipe = _readout_recipe(name, params.readout_tile, inputs)
     dense_recipe = fingerprint("retrieval.dense/1", params={"name": name}, inputs=inputs)
-    codec = load_codec(snapshot.read(codec_row))
-    readout_row = store.catalog().find(readout_recipe)
-    dense_row = store.catalog().find(dense_recipe)
-    if readout_row is None or dense_row is None:
-        decoded = list(_decoded(snapshot, codec, memories, params.readout_tile, progress))
+    found = store.catalog().find_many([readout_recipe, dense_recipe])
+    loaded = load_codec(store.read(codec))
+    if len(found) == 2:
+        readout_ref, dense_ref = found[readout_recipe].ref, found[dense_recipe].ref
+    else:
+        known = {} if earlier is None else _known(store, earlier, codec, name, params.readout_tile)
+        decoded = list(_decoded(store.stream(rows), loaded, len(rows), params.readout_tile, progress, known))
         decoded.sort(key=lambda memory: memory.name)
         readout = Readout.of(decoded)
         dense = DenseIndex.of(np.stack([memory.key_C for memory in decoded]))
         facts = {"elements": len(readout), "tokens": len(readout.tokens_N)}
-        requires = (codec_row.version,)
+        requires = (codec.version,)
         readout_ref, dense_ref = store.publish(
             [
                 _artifact("index", f"{name}/readout", readout.to_bytes(), readout_recipe, requires, facts),
@@ -74,10 +107,20 @@ def build_indexes(
             message=f"Publish readout and dense keys of index {name}: {len(readout)} memories",
             run={"inputs": [str(codec_row.ref)], "snapshot": snapshot.id, "params": decoding},
         )
-    else:
-        readout_ref, dense_ref = readout_row.ref, dense_row.ref
-    charts_ref = _build_charts(store, params, readout_ref, codec.vocab_size, name)
+    charts_ref = _build_charts(store, params, readout_ref, loaded.vocab_size, name)
     return IndexRefs(readout_ref, charts_ref, dense_ref)
+
+
+def _readout_recipe(name: str, tile: int, inputs: Sequence[str]) -> str:
+    return fingerprint("retrieval.readout/2", params={"name": name, "tile": tile}, inputs=inputs)
+
+
+def _known(store: Store, earlier: Row, codec: Row, name: str, tile: int) -> dict[str, np.ndarray]:
+    """What the memories of an earlier readout decoded to, by version; nothing of another codec or tile."""
+    readout = Readout.from_bytes(store.read(earlier))
+    if earlier.recipe != _readout_recipe(name, tile, [codec.version, *readout.versions]):
+        return {}
+    return {version: readout.tokens(row) for row, version in enumerate(readout.versions)}
 
 
 def train_reranker(
@@ -125,7 +168,8 @@ def audit_readout(
 ) -> ReadoutAudit:
     """Decode a snapshot's memories once more and compare counts and checksums with a published readout."""
     codec = load_codec(snapshot.read(snapshot.one("codec")))
-    again = _decoded(snapshot, codec, _memories(snapshot), params.readout_tile, progress)
+    memories = _memories(snapshot)
+    again = _decoded(snapshot.stream(memories), codec, len(memories), params.readout_tile, progress)
     return audit(Readout.from_bytes(store.read(readout)), again)
 
 
@@ -139,16 +183,35 @@ def _memories(snapshot: Snapshot) -> list[Row]:
 
 
 def _decoded(
-    snapshot: Snapshot, codec: Codec, memories: list[Row], tile: int, progress: Progress
+    payloads: Iterable[tuple[Row, bytes]],
+    codec: Codec,
+    count: int,
+    tile: int,
+    progress: Progress,
+    known: Mapping[str, np.ndarray] | None = None,
 ) -> Iterator[DecodedMemory]:
+    """Decode memories in any order; those whose tokens are `known` only give their key."""
+    again = known or {}
+
     def records() -> Iterator[MemoryRecord]:
-        for row, payload in snapshot.stream(memories):
+        for row, payload in payloads:
             stored = decode_cells(payload, codec.architecture)
             yield MemoryRecord(row.name, row.version, stored.dequantise(), stored.length)
 
-    for done, memory in enumerate(decode(codec, records(), tile), start=1):
-        progress(done, len(memories))
+    taken: list[DecodedMemory] = []
+
+    def new() -> Iterator[MemoryRecord]:
+        for record in records():
+            if record.version in again:
+                taken.append(decoded_before(record, again[record.version]))
+            else:
+                yield record
+
+    for done, memory in enumerate(decode(codec, new(), tile), start=1):
+        progress(done + len(taken), count)
         yield memory
+    progress(count, count)
+    yield from taken
 
 
 def _build_charts(store: Store, params: RetrievalParams, readout: Ref, vocab_size: int, name: str) -> Ref:

@@ -1,0 +1,316 @@
+"""Flow `update-memories`: bring the snapshot of a head up to date with its source.
+
+Tokenizer, codec and reranker are those of the head's snapshot. New and changed documents are built, vanished
+ones are left out, and the head moves to the new set by compare-and-swap. A head that is new starts with all
+of the chain up to the snapshot.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from flows import watch
+from flows.build_indexes import train_reranker_task
+from flows.build_memory import (
+    build_name,
+    commit_shards,
+    nothing_published,
+    rejected_documents,
+    shard_results,
+)
+from flows.claimed import claimed
+from flows.engine import bind, flow
+from flows.errors import UsageError
+from flows.head_state import HeadState
+from flows.ingest_corpus import train_tokenizer_task
+from flows.params import Params
+from flows.pins import Pin
+from flows.place import open_store, prepare_device
+from flows.provenance_of_snapshot import corpus_name, made_from
+from flows.runner import task_runner
+from flows.settings import Settings
+from flows.train_codec import train_codec_task
+from flows.update_scope import Scope
+from store import Ref
+from store.snapshot import snapshot_id
+from tasks.corpus import open_report
+from tasks.corpus.params import CorpusParams
+from tasks.errors import BadCorpus
+from tasks.memory import ShardResult, summarise
+from tasks.memory.params import MemoryParams
+from tasks.retrieval.params import RetrievalParams
+
+_INDEX = "main"
+
+
+def _ingest(settings: Settings, params: CorpusParams) -> str:
+    from tasks.corpus.step import ingest
+
+    with watch.progress(f"read corpus {params.corpus}", "documents") as progress:
+        return str(ingest(open_store(settings), params, progress).report_ref)
+
+
+def _commit(
+    settings: Settings, params: MemoryParams, build: str, results: list[dict[str, Any]], support: list[str]
+) -> None:
+    commit_shards(
+        open_store(settings), params, build, [ShardResult.from_dict(values) for values in results], support
+    )
+
+
+def _index(
+    settings: Settings, params: RetrievalParams, memories: list[str], codec: str, earlier: str | None
+) -> list[str]:
+    from tasks.retrieval.step import index_memories
+
+    prepare_device(settings)
+    store = open_store(settings)
+    wanted = [Ref.parse(text).version for text in (*memories, codec, *([earlier] if earlier else []))]
+    rows = store.catalog().get_all(wanted)
+    codec_row = rows.pop(Ref.parse(codec).version)
+    earlier_row = rows.pop(Ref.parse(earlier).version, None) if earlier else None
+    with watch.progress("build indexes", "memories") as progress:
+        refs = index_memories(
+            store,
+            params,
+            memories=list(rows.values()),
+            codec=codec_row,
+            name=_INDEX,
+            earlier=earlier_row,
+            progress=progress,
+        )
+    return [str(refs.readout), str(refs.charts), str(refs.dense)]
+
+
+def _pin(
+    settings: Settings, head: str, refs: list[str], expect: str | None, message: str, run: dict[str, Any]
+) -> str:
+    store = open_store(settings)
+    pinned = store.pin([Ref.parse(text) for text in refs], message=message, run=run)
+    store.move_head(head, pinned.id, expect=expect)
+    return pinned.id
+
+
+_ingest_task = bind(_ingest, name="ingest corpus")
+_commit_task = bind(_commit, name="commit memories")
+_index_task = bind(_index, name="update indexes")
+_pin_task = bind(_pin, name="pin and move head")
+
+
+def _build(
+    params: MemoryParams, settings: Settings, builds: dict[str, list[str]], support: list[str]
+) -> list[dict[str, Any]]:
+    """Build the memories of some shards and commit those of each build."""
+    results = shard_results(params, settings, builds, support)
+    by_shard = {values["shard"]: values for values in results}
+    for build, shards in builds.items():
+        _commit_task(settings, params, build, [by_shard[shard] for shard in shards], support)
+    return results
+
+
+build_shards = flow(_build, name="build-shards")
+
+
+class _Update:
+    """One run: the base, what it works on, and what comes of it."""
+
+    def __init__(self, params: Params, settings: Settings, base: HeadState, scope: Scope) -> None:
+        self._params = params
+        self._settings = settings
+        self._store = open_store(settings)
+        self._base = base
+        self._scope = scope
+
+    def corpora(self, *, retrain: bool) -> dict[str, Ref]:
+        """Reports of the corpora that memories are built from, by name.
+
+        A new codec needs all memories anew, so those of the partitions that stay as well.
+        """
+        reports = [Ref.parse(_ingest_task(self._settings, corpus)) for corpus in self._scope.corpora]
+        ours = {corpus_name(report): report for report in reports}
+        if retrain and not self._scope.whole and not self._base.corpora:
+            self._check_nothing_stays()
+        return {**self._staying(), **ours} if retrain else ours
+
+    def _check_nothing_stays(self) -> None:
+        """Refuse to leave out memories of partitions that nobody knows the documents of."""
+        staying = [name for name in self._base.memories if not self._scope.decides(name)]
+        if staying:
+            raise UsageError(
+                f"head {self._base.head} does not say which corpora it was made from, so a new codec would "
+                f"lose {len(staying)} memories, {staying[0]} for one; name all partitions"
+            )
+
+    def recorded(self, corpora: Mapping[str, Ref]) -> dict[str, Any]:
+        """What the new pin records of its corpora."""
+        return made_from({**self._staying(), **corpora}.values())
+
+    def _staying(self) -> dict[str, Ref]:
+        name = self._params.corpus.name
+        gone = {f"{name}.{partition}" for partition in self._scope.dropped}
+        return {corpus: ref for corpus, ref in self._base.corpora.items() if corpus not in gone}
+
+    def support(self, shards: Sequence[str], *, retrain: bool) -> tuple[list[str], bool]:
+        """Codec and tokenizer, and whether they were trained now."""
+        frozen = self._base.frozen
+        if frozen and not retrain:
+            return [str(frozen["codec"]), str(frozen["tokenizer"])], False
+        made = train_tokenizer_task(self._settings, self._params.tokenizer, list(shards))
+        tokenizer = str(Pin.model_validate(made).one("tokenizer"))
+        return [
+            train_codec_task(self._settings, self._params.codec, list(shards), tokenizer),
+            tokenizer,
+        ], True
+
+    def memories(
+        self, shards: Mapping[str, list[str]], support: list[str], *, anew: bool
+    ) -> tuple[list[ShardResult], dict[str, str]]:
+        """Outcomes of the documents that were looked at, and the version of every memory of the new set."""
+        builds = {
+            build_name(self._params.memory, Pin(stage="corpus", refs=tuple(refs)), support[1], support[0]): [
+                text for text in refs if self._scope.takes(Ref.parse(text))
+            ]
+            for refs in shards.values()
+        }
+        runner = task_runner(self._settings)
+        chosen = build_shards.with_options(task_runner=runner)
+        results = [
+            ShardResult.from_dict(values)
+            for values in chosen(self._params.memory, self._settings, builds, support)
+        ]
+        staying = {
+            name: version
+            for name, version in self._base.memories.items()
+            if not anew and not self._scope.decides(name)
+        }
+        present = {ref.name: ref.version for result in results for ref in result.published}
+        if not staying and not present:
+            raise nothing_published([outcome for result in results for outcome in result.rejected])
+        return results, {**staying, **present}
+
+    def indexes(self, memories: Mapping[str, str], support: list[str], *, anew: bool) -> list[str]:
+        """The indexes of a set of memories, with the reranker that is frozen or trained now."""
+        earlier = None if anew else self._base.earlier(f"index/{_INDEX}/readout")
+        refs = [f"{name}@{version}" for name, version in sorted(memories.items())]
+        retrieval = self._params.retrieval
+        index = _index_task(self._settings, retrieval, refs, support[0], earlier)
+        reranker = self._base.frozen.get("reranker")
+        if reranker is not None and not anew:
+            return [*index, str(reranker)]
+        return [*index, train_reranker_task(self._settings, retrieval, index, support[0])]
+
+
+def _flow(
+    params: Params,
+    settings: Settings,
+    head: str,
+    partitions: list[str] | None = None,
+    shards: str | None = None,
+    drop_partitions: list[str] | None = None,
+    skip_missing: bool = False,
+    retrain: bool = False,
+    wait_s: float = 0.0,
+    at: str | None = None,
+) -> dict[str, Any]:
+    """Bring a head up to date; see the module. Returns the record that `cellar update --json` prints.
+
+    `partitions` and `drop_partitions` are names, dates and ranges, of which `today` and `yesterday` are days
+    at the time `at` (ISO 8601 with its zone; now by default). `shards` are worker shards as in `1,3..9`; what
+    other shards and partitions hold stays. `wait_s` is how long to wait for another run on the same head.
+    """
+    scope = Scope.of(
+        params,
+        partitions=partitions or (),
+        dropped=drop_partitions or (),
+        shards=shards,
+        skip_missing=skip_missing,
+        at=moment(at),
+    )
+    if retrain and scope.shards:
+        raise UsageError("a new codec needs the memories of all shards anew; leave out --shards or --retrain")
+    store = open_store(settings)
+    with claimed(store, head, wait_s=wait_s) as claim:
+        base = HeadState.read(store, head)
+        base.check_source(params)
+        scope.check(base, params.corpus.name)
+        run = _Update(params, settings, base, scope)
+        corpora = run.corpora(retrain=retrain)
+        if not corpora and base.snapshot is None:
+            raise BadCorpus(f"head {head} is new and there is nothing to build; give a partition")
+        shard_refs = {
+            name: [str(ref) for ref in open_report(store, report).shards] for name, report in corpora.items()
+        }
+        support, trained = run.support([ref for refs in shard_refs.values() for ref in refs], retrain=retrain)
+        anew = trained or base.snapshot is None
+        results, memories = run.memories(shard_refs, support, anew=anew)
+        index = run.indexes(memories, support, anew=anew)
+        change = changes(base.memories, memories)
+        refs = [f"{name}@{version}" for name, version in memories.items()]
+        refs += [*support, *index, *map(str, base.others)]
+        identity = _identity(refs)
+        moved = identity != base.id
+        if moved:
+            claim.check()
+            counts = {what: len(names) for what, names in change.items()}
+            message = f"Update {head}: " + ", ".join(f"{count} {what}" for what, count in counts.items())
+            record = {**run.recorded(corpora), "update": {"head": head, "previous": base.id, **counts}}
+            _pin_task(settings, head, refs, base.id, message, record)
+    figures = summarise(results)
+    return {
+        "head": head,
+        "snapshot": identity,
+        "previous": base.id,
+        "moved": moved,
+        **{what: len(names) for what, names in change.items()},
+        "names": {what: names[:SHOWN] for what, names in change.items() if what != "kept"},
+        "documents": figures["documents"],
+        "worked": sum(result.worked for result in results),
+        "rejected": rejected_documents(results),
+        "missing": list(scope.missing),
+        "figures": {name: figures[name] for name in FIGURES},
+        "corpora": {name: str(report) for name, report in corpora.items()},
+        "notices": [] if trained else base.differing(store, params),
+    }
+
+
+SHOWN = 1000
+"""Names of changed documents that a record lists for each kind of change; the counts are of all."""
+
+FIGURES = ("token_recall", "span8_exact", "loss", "published", "rejected")
+
+
+def moment(text: str | None) -> datetime:
+    """A time with its zone; the present one without a text.
+
+    Raises:
+        UsageError: the text is no such time.
+    """
+    if text is None:
+        return datetime.now().astimezone()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no time; write e.g. 2026-11-30T02:00:00+01:00") from error
+    return found if found.tzinfo else found.astimezone()
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
+    """The documents whose memories differ between two sets, by kind of change, and those that do not."""
+    found: dict[str, list[str]] = {"added": [], "replaced": [], "retired": [], "kept": []}
+    for name in sorted({*before, *after}):
+        if name not in before:
+            what = "added"
+        elif name not in after:
+            what = "retired"
+        else:
+            what = "kept" if before[name] == after[name] else "replaced"
+        found[what].append(name.partition("/")[2])
+    return found
+
+
+def _identity(refs: Sequence[str]) -> str:
+    pairs = sorted((ref.name, ref.version) for ref in map(Ref.parse, refs))
+    return snapshot_id(pairs)
+
+
+update_memories = flow(_flow, name="update-memories")
