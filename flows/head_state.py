@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.errors import UsageError
 from flows.params import Params
-from flows.provenance_of_snapshot import corpora_of, corpus_name
+from flows.provenance_of_snapshot import corpus_name, recorded_corpora
 from store import Ref, Snapshot, Store
 from tasks.corpus.params import PLACE
 
@@ -46,7 +46,7 @@ class HeadState:
             {ref.name: ref.version for ref in refs if ref.kind == "memory"},
             frozen,
             tuple(ref for ref in refs if ref.kind not in _MADE_AGAIN),
-            {corpus_name(report): report for report in corpora_of(store, identity)},
+            {corpus_name(report): report for report in recorded_corpora(store, identity)},
         )
 
     @property

@@ -4,7 +4,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store
-from flows.provenance_of_snapshot import corpora_of, made_from
+from flows.provenance_of_snapshot import made_from, recorded_corpora
 from flows.settings import Settings
 from store import Ref
 
@@ -18,7 +18,7 @@ def _pin(settings: Settings, memory_snapshot: str, indexes: list[str], name: str
     pinned = store.pin(
         [*refs, *(Ref.parse(text) for text in indexes)],
         message=f"Pin {name} with its indexes",
-        run=made_from(corpora_of(store, memory_snapshot)),
+        run=made_from(recorded_corpora(store, memory_snapshot)),
     )
     store.tag(f"{name}-{pinned.id[:ID_DIGITS]}", pinned.id)
     head = store.head(name)

@@ -1,11 +1,12 @@
 """What a snapshot was made from and is evaluated with, found in the store: no pin file says so.
 
-Whoever pins memories of known corpora records the reports of these under `CORPUS` in the run record of the
-commit. For other snapshots the corpora are found by the digests of their documents.
+Whoever pins memories of known corpora records the reports of these (see `flows.provenance_of_snapshot`). For
+other snapshots the corpora are found by the digests of their documents.
 """
 
 from collections.abc import Iterable
 
+from flows.provenance_of_snapshot import recorded_corpora
 from store import Ref, Row, Snapshot, Store
 from store.errors import ElementNotFound
 from store.selection import choose
@@ -13,9 +14,6 @@ from tasks.assembly.params import AssemblyParams
 from tasks.corpus import is_worker_shard, load_shard
 from tasks.corpus.step import result_of
 from tasks.errors import StaleInputs, TooLittleText
-
-CORPUS = "corpus"
-"""Key of a run record that lists the corpus reports whose documents a snapshot holds."""
 
 
 def corpora_of(store: Store, snapshot: Snapshot) -> list[Ref]:
@@ -27,8 +25,7 @@ def corpora_of(store: Store, snapshot: Snapshot) -> list[Ref]:
     Raises `TooLittleText` if no corpus of the store holds some of the documents.
     """
     catalog = store.catalog()
-    pinned = store.history.last_pin(snapshot.id)
-    named = [Ref.parse(text) for text in pinned.run.get(CORPUS, ())] if pinned else []
+    named = recorded_corpora(store, snapshot.id)
     if named and len(catalog.get_all(ref.version for ref in named)) == len(named):
         return named
     missing = {row.name: row.provenance.get("document") for row in snapshot.rows("memory")}

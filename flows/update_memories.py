@@ -31,7 +31,7 @@ from flows.runner import task_runner
 from flows.settings import Settings
 from flows.train_codec import train_codec_task
 from flows.update_scope import Scope
-from store import Ref
+from store import Ref, Store
 from store.snapshot import snapshot_id
 from tasks.corpus import open_report
 from tasks.corpus.params import CorpusParams
@@ -228,6 +228,7 @@ def _flow(
     )
     if retrain and scope.shards:
         raise UsageError("a new codec needs the memories of all shards anew; leave out --shards or --retrain")
+    Store.open_or_create(settings.store)
     store = open_store(settings)
     with claimed(store, head, wait_s=wait_s) as claim:
         base = HeadState.read(store, head)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.snapshot_inputs import CORPUS, core_of, corpora_of, named_core, shards_of
+from flows.provenance_of_snapshot import CORPUS
+from flows.snapshot_inputs import core_of, corpora_of, named_core, shards_of
 from store import Element, Ref, Store
 from store.errors import ElementNotFound
 from tasks.assembly.params import AssemblyParams
