@@ -64,6 +64,7 @@ def build_indexes(
         memories=_memories(snapshot),
         codec=snapshot.one("codec"),
         name=name,
+        run={"snapshot": snapshot.id},
         progress=progress,
     )
 
@@ -76,12 +77,14 @@ def index_memories(
     codec: Row,
     name: str = "main",
     earlier: Row | None = None,
+    run: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> IndexRefs:
     """Publish the indexes of memories that need not be pinned yet, as `build_indexes` does.
 
     Memories that an `earlier` readout of the same codec and tile holds are not decoded again. The result is
-    the same bytes, since what a memory decodes to does not depend on those beside it.
+    the same bytes, since what a memory decodes to does not depend on those beside it. `run` is recorded in
+    the commit.
     """
     rows = sorted(memories, key=lambda row: row.name)
     inputs = [codec.version, *(row.version for row in rows)]
@@ -105,14 +108,18 @@ def index_memories(
                 _artifact("index", f"{name}/dense", dense.to_bytes(), dense_recipe, requires, facts),
             ],
             message=f"Publish readout and dense keys of index {name}: {len(readout)} memories",
-            run={"inputs": [str(codec_row.ref)], "snapshot": snapshot.id, "params": decoding},
+            run={"inputs": [str(codec.ref)], **(run or {}), "params": _decoding(name, params.readout_tile)},
         )
     charts_ref = _build_charts(store, params, readout_ref, loaded.vocab_size, name)
     return IndexRefs(readout_ref, charts_ref, dense_ref)
 
 
 def _readout_recipe(name: str, tile: int, inputs: Sequence[str]) -> str:
-    return fingerprint("retrieval.readout/2", params={"name": name, "tile": tile}, inputs=inputs)
+    return fingerprint("retrieval.readout/2", params=_decoding(name, tile), inputs=inputs)
+
+
+def _decoding(name: str, tile: int) -> dict[str, Any]:
+    return {"name": name, "tile": tile}
 
 
 def _known(store: Store, earlier: Row, codec: Row, name: str, tile: int) -> dict[str, np.ndarray]:
