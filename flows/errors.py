@@ -34,6 +34,10 @@ class NotDelivered(StorageUnavailable):
     """The receiver of notifications did not take a message."""
 
 
+class SiteBusy(ConflictError):
+    """Another build writes the same site."""
+
+
 class Interrupted(CellarError):
     """The process was asked to stop while a step ran in another thread."""
 

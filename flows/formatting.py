@@ -3,10 +3,11 @@
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 MISSING = "–"
 _SPACE = "\N{NO-BREAK SPACE}"
+_SURE, _FAIR = 0.9, 0.5
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 # Controls, format characters (bidirectional overrides among them), surrogates, private use, unassigned,
 # line and paragraph separators: none of them leaves a mark of its own on a page.
@@ -20,12 +21,12 @@ def visible(text: str) -> str:
     A line break stays one after its sign, so that preformatted text keeps its lines. The result has no
     control character but line break and tab, and can always be encoded as UTF-8.
     """
-    return "".join(_sign(character) for character in text)
+    return text if text.isprintable() else text.translate(_SIGNS)
 
 
 def printable(text: str) -> str:
     """Like `visible`, for a terminal: no escape sequence survives, line breaks and tabs stay as they are."""
-    return "".join(character if character in "\n\t" else _sign(character) for character in text)
+    return text if text.isprintable() else text.translate(_SIGNS_IN_LINES)
 
 
 def one_line(text: str, most: int = 200) -> str:
@@ -42,6 +43,20 @@ def _sign(character: str) -> str:
     if ord(character) < 0x20:
         return chr(0x2400 + ord(character))
     return f"⟨U+{ord(character):04X}⟩"
+
+
+class _Signs(dict[int, str]):
+    """A table for `str.translate` that is filled as characters come up; those in `kept` stay."""
+
+    def __init__(self, kept: str = "") -> None:
+        super().__init__({ord(character): character for character in kept})
+
+    def __missing__(self, code: int) -> str:
+        sign = self[code] = _sign(chr(code))
+        return sign
+
+
+_SIGNS, _SIGNS_IN_LINES = _Signs(), _Signs("\n\t")
 
 
 def number(value: object) -> float | None:
@@ -126,6 +141,11 @@ def seconds(value: object) -> str:
     hours, minutes = divmod(minutes, 60)
     parts = (f"{hours}", "h", f"{minutes:02d}", "min") if hours else (f"{minutes}", "min", f"{rest:02d}", "s")
     return _SPACE.join(parts)
+
+
+def confidence_level(confidence: float) -> Literal["sure", "fair", "doubtful"]:
+    """A decoder's confidence in a token, in [0, 1], as a word."""
+    return "sure" if confidence >= _SURE else "fair" if confidence >= _FAIR else "doubtful"
 
 
 def section(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:

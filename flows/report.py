@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flows import formatting, report_views
+from flows.pages import environment
 from flows.plots import (
     EXTERNAL,
     ORACLE,
@@ -27,7 +28,6 @@ from flows.report_examples import examples, reconstructions
 
 _COLOURS = {"standalone": STANDALONE, "external": EXTERNAL, "oracle": ORACLE}
 _CHARTS = ("nll", "greedy_exact", "gain", "stages")
-_FILTERS = ("count", "share", "nats", "interval", "size", "milliseconds", "seconds", "one_line")
 
 
 def write_report(summary: Mapping[str, Any], folder: Path) -> Path:
@@ -55,31 +55,24 @@ def write_report(summary: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _render(summary: Mapping[str, Any], rows: Sequence[ConditionRow], charts: Mapping[str, Chart]) -> str:
-    from jinja2 import ChainableUndefined, Environment, PackageLoader
-
-    environment = Environment(
-        loader=PackageLoader("flows"),
-        autoescape=True,
-        undefined=ChainableUndefined,
-        finalize=_printed,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({name: getattr(formatting, name) for name in _FILTERS})
-    return environment.get_template("report.html.j2").render(
-        summary=summary,
-        charts=charts,
-        tiles=report_views.tiles(summary, rows),
-        families=families(rows),
-        examples=examples(summary),
-        reconstructions=reconstructions(summary),
-        rejected=list(summary.get("rejected_documents") or ()),
-        most_rejected=report_views.MOST_REJECTED,
-        accounts=report_views.accounts(summary),
-        references=report_views.references(summary),
-        reasons=report_views.reasons(summary),
-        params=list(formatting.flatten(summary.get("params") or {})),
-        settings=list(formatting.flatten(summary.get("settings") or {})),
+    return (
+        environment("flows")
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            charts=charts,
+            tiles=report_views.tiles(summary, rows),
+            families=families(rows),
+            examples=examples(summary),
+            reconstructions=reconstructions(summary),
+            rejected=list(summary.get("rejected_documents") or ()),
+            most_rejected=report_views.MOST_REJECTED,
+            accounts=report_views.accounts(summary),
+            references=report_views.references(summary),
+            reasons=report_views.reasons(summary),
+            params=list(formatting.flatten(summary.get("params") or {})),
+            settings=list(formatting.flatten(summary.get("settings") or {})),
+        )
     )
 
 
@@ -127,8 +120,3 @@ def _nll_points(rows: Sequence[ConditionRow]) -> list[dict[str, Any]]:
         for row in rows
         if row.nll is not None
     ]
-
-
-def _printed(value: object) -> object:
-    """What the template prints for a value; markup that Jinja already escaped is a subclass of str."""
-    return formatting.visible(value) if type(value) is str else value

@@ -42,7 +42,7 @@ _CONDITIONS = {
         "The right memory with its states in random order: the distance to right is what order is worth.",
     ),
 }
-_FAMILIES = {
+FAMILIES = {
     "standalone": ("Standalone", "the core alone, no memory"),
     "external": ("External memory", "evidence that the system found itself"),
     "oracle": (
@@ -105,8 +105,8 @@ def conditions(summary: Mapping[str, Any]) -> list[ConditionRow]:
 
 def families(rows: Sequence[ConditionRow]) -> list[Family]:
     """The rows by family; families without a row are left out."""
-    grouped = ((key, [row for row in rows if row.family == key]) for key in _FAMILIES)
-    return [Family(key, *_FAMILIES[key], group) for key, group in grouped if group]
+    grouped = ((key, [row for row in rows if row.family == key]) for key in FAMILIES)
+    return [Family(key, *FAMILIES[key], group) for key, group in grouped if group]
 
 
 def in_reading_order(names: Collection[str]) -> list[str]:
@@ -119,10 +119,15 @@ def label(name: str) -> str:
     return _CONDITIONS[name][0] if name in _CONDITIONS else name
 
 
+def family_of(name: str, given: object) -> str:
+    """Key of the family that a condition belongs to, by what its record says or else by what is known."""
+    return _family_key(given, _CONDITIONS[name][1] if name in _CONDITIONS else "oracle")
+
+
 def _family_key(given: object, expected: str) -> str:
     """A family by the first word of its name, whichever way that is spelt."""
     word = re.split(r"\W", given)[0].lower() if isinstance(given, str) else expected
-    return word if word in _FAMILIES else expected
+    return word if word in FAMILIES else expected
 
 
 def _first_number(*values: object) -> float | None:

@@ -27,6 +27,7 @@ from flows.cli import (
     revisions,
     runs,
     serve,
+    site,
     snapshot,
     stages,
     store,
@@ -72,6 +73,7 @@ app.command(evaluation.app)
 app.command(demo.demo)
 app.command(update.update)
 app.command(ask.ask)
+app.command(site.app)
 app.command(refs.tag)
 app.command(head.app)
 app.command(promote.promote)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from tasks.retrieval import AskHit
 
-# A token's colour by the decoder's confidence in it: sure, fair, doubtful.
-_SURE, _FAIR = 0.9, 0.5
+_COLOURS = {"sure": "green", "fair": "yellow", "doubtful": "red"}
 
 
 def ask(
@@ -99,11 +98,11 @@ def _marked(hit: "AskHit") -> "Text":
     """The decoded text; the match stands out, and doubtful tokens carry their confidence's colour."""
     from rich.text import Text
 
-    from flows.formatting import printable
+    from flows.formatting import confidence_level, printable
 
     text = Text()
     for token in hit.tokens:
-        colour = "green" if token.confidence >= _SURE else "yellow" if token.confidence >= _FAIR else "red"
+        colour = _COLOURS[confidence_level(token.confidence)]
         text.append(printable(token.text), style=f"bold underline {colour}" if token.matched else colour)
     return text
 

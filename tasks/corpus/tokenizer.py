@@ -66,6 +66,21 @@ class Tokenizer:
         text: str = self._model.decode([int(i) for i in ids], skip_special_tokens=True)
         return text
 
+    def pieces(self, ids: npt.NDArray[np.integer[Any]] | Sequence[int]) -> list[str]:
+        """The text of each token, which joined are `decode(ids)`; a character spread over several tokens
+        belongs to the last of them.
+        """
+        pieces: list[str] = []
+        waiting: list[int] = []
+        for count, token in enumerate(ids, start=1):
+            waiting.append(int(token))
+            text = self.decode(waiting)
+            unfinished = text.endswith("\ufffd") and count < len(ids)
+            pieces.append("" if unfinished else text)
+            if not unfinished:
+                waiting.clear()
+        return pieces
+
     def to_bytes(self) -> bytes:
         """The tokenizer.json as UTF-8: the payload of its element."""
         return self._definition.encode("utf-8")

@@ -3,6 +3,7 @@
 from tasks.retrieval.ask import AskedToken, Asker, AskHit
 from tasks.retrieval.baseline import DenseSearch
 from tasks.retrieval.charts import Charts
+from tasks.retrieval.confidence import confidences
 from tasks.retrieval.cues import CueTask, corrupted, prefix_tasks, quote_tasks
 from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
 from tasks.retrieval.evidence import Sources
@@ -42,6 +43,7 @@ __all__ = [
     "audit",
     "audit_readout",
     "build_indexes",
+    "confidences",
     "corrupted",
     "decode",
     "evaluate",

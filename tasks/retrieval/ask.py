@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
 
 from store import Snapshot
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer
 from tasks.errors import BadQuery
-from tasks.memory import decode_cells
+from tasks.retrieval.confidence import confidences
 from tasks.retrieval.index import Candidate, Index
 
 Match = Literal["exact", "case", "approximate", "nearest"]
@@ -139,10 +138,9 @@ class Asker:
         where = np.flatnonzero(place.matched)
         first, last = (int(where[0]), int(where[-1])) if len(where) else (0, 0)
         start, stop = max(first - context, 0), min(last + 1 + context, len(ids))
-        confidence = self._confidence(self.snapshot.read(row), ids, start, stop)
-        tokens = zip(
-            self._pieces(ids[start:stop]), confidence, place.matched[start:stop].tolist(), strict=True
-        )
+        confidence = confidences(self.codec, self.snapshot.read(row), ids, start, stop)
+        pieces = self.tokenizer.pieces(ids[start:stop])
+        tokens = zip(pieces, confidence, place.matched[start:stop].tolist(), strict=True)
         return AskHit(
             name=candidate.name,
             version=candidate.version,
@@ -154,32 +152,6 @@ class Asker:
             start=start,
             tokens=tuple(AskedToken(text, sure, matched) for text, sure, matched in tokens),
         )
-
-    @torch.no_grad()
-    def _confidence(self, payload: bytes, ids: np.ndarray, start: int, stop: int) -> list[float]:
-        """Softmax probability of each stored token in [start, stop), decoding only the blocks they lie in."""
-        block = self.codec.architecture.block_tokens
-        cells_NC = decode_cells(payload, self.codec.architecture).dequantise()
-        parents_NPC = self.codec.parents(cells_NC)
-        blocks = slice(start // block, -(-stop // block))
-        logits_BTV = self.codec.logits(
-            cells_NC[blocks], parents_NPC[blocks] if parents_NPC is not None else None
-        )
-        probability_LV = torch.softmax(logits_BTV.flatten(0, 1), -1)
-        rows = torch.arange(start, stop) - blocks.start * block
-        tokens = torch.from_numpy(ids[start:stop].astype(np.int64))
-        return [float(value) for value in probability_LV[rows, tokens]]
-
-    def _pieces(self, ids: np.ndarray) -> list[str]:
-        """The text of each token; a character spread over several tokens belongs to the last of them."""
-        pieces: list[str] = []
-        shown = ""
-        for count in range(1, len(ids) + 1):
-            text = self.tokenizer.decode(ids[:count])
-            unfinished = text.endswith("\ufffd") and count < len(ids)
-            pieces.append("" if unfinished else text[len(shown) :])
-            shown = shown if unfinished else text
-        return pieces
 
 
 @dataclass(frozen=True)

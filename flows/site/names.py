@@ -1,0 +1,106 @@
+"""Where each element stands on the site, and the names that the search goes through.
+
+Elements share pages, in the order of their names. A page ends at a name whose digest says so, not after a
+fixed number: then an element that comes or goes changes one page or two, and all others stay as they are.
+"""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from store import Catalog
+
+ABOUT, MOST = 32, 96
+"""Elements that a page holds, more or less, and at the most."""
+SHARD = 4096
+"""Names that the search loads at once, more or less."""
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of elements: the first and last of its names, and how many they are."""
+
+    first: str
+    last: str
+    count: int
+
+    @property
+    def path(self) -> str:
+        """Where it is in the site: never anything that somebody chose."""
+        return f"elements/{hashlib.sha256(self.first.encode()).hexdigest()[:16]}.html"
+
+
+class Places:
+    """The pages of all elements, by which an element's page is found."""
+
+    def __init__(self, pages: list[Page]) -> None:
+        self.pages = pages
+        self._first = [page.first for page in pages]
+
+    @property
+    def names(self) -> int:
+        """How many elements there are."""
+        return sum(page.count for page in self.pages)
+
+    def link(self, name: str) -> str:
+        """Address of an element from the site's root; empty where it has no page."""
+        place = bisect_right(self._first, name) - 1
+        if place < 0 or self.pages[place].last < name:
+            return ""
+        return f"{self.pages[place].path}#{anchor(name)}"
+
+
+def anchor(name: str) -> str:
+    """The id of an element on its page, in letters that an address needs not escape."""
+    return quote(name, safe="/")
+
+
+def names_in(catalog: Catalog) -> Iterator[str]:
+    """Every name that a visible version has, in order, once."""
+    last = None
+    for table in catalog.scan(["name"]):
+        for name in table["name"].to_pylist():
+            if name != last:
+                yield name
+                last = name
+
+
+def pages_of(names: Iterable[str]) -> Iterator[list[str]]:
+    """Cut sorted names into pages, each of one kind."""
+    page: list[str] = []
+    for name in names:
+        if page and page[0].partition("/")[0] != name.partition("/")[0]:
+            yield page
+            page = []
+        page.append(name)
+        ends = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % ABOUT == 0
+        if ends or len(page) == MOST:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+def shards_of(pages: Iterable[list[str]]) -> Iterator[list[list[str]]]:
+    """Collect pages into shards of names."""
+    shard: list[list[str]] = []
+    for page in pages:
+        shard.append(page)
+        if sum(map(len, shard)) >= SHARD:
+            yield shard
+            shard = []
+    if shard:
+        yield shard
+
+
+def call(function: str, *values: object) -> str:
+    """A script that calls a function of the page's own script with data; data never becomes code.
+
+    JSON in ASCII is JavaScript, and without these three signs nothing in it ends or begins an element.
+    """
+    texts = (json.dumps(value, separators=(",", ":")).translate(_UNSAFE) for value in values)
+    return f"{function}({','.join(texts)});\n"

@@ -1,0 +1,145 @@
+"""What a site tells about: the snapshots of a store with their names and histories, read once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from store import Commit, Snapshot, Store
+from store.errors import CellarError, IntegrityError, SnapshotNotFound
+from store.signature import read_signatures
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A snapshot with the commit that pinned it last, and the snapshot that came before it in its line."""
+
+    snapshot: Snapshot
+    commit: Commit
+    names: tuple[str, ...]
+    """Tags, and heads as `head:name`."""
+    previous: str
+    """Id of the snapshot before it, empty where none is known or left."""
+    line: str
+    """What makes that one the one before: a head, or the order of pinning."""
+    signers: tuple[str, ...]
+    unsound: str
+    """What is wrong with its signatures, if something is."""
+
+    @property
+    def id(self) -> str:
+        """The snapshot's id."""
+        return self.snapshot.id
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The state of a store after its newest commit; `pinned` are the snapshots on the site, newest first."""
+
+    store: Store
+    commits: Sequence[Commit]
+    pinned: Sequence[Pinned]
+    living: int
+    """Snapshots of the store, also those that the site leaves out."""
+    tags: Mapping[str, str]
+    heads: Mapping[str, str]
+    by_sequence: Mapping[int, Commit] = field(default_factory=dict)
+
+    @property
+    def tip(self) -> Commit:
+        """The newest commit."""
+        return self.commits[-1] if self.commits else self.store.history.tip
+
+
+def survey(store: Store, *, most: int, head: str | None, warn: Callable[[object], None]) -> Survey:
+    """Read names, log and the newest `most` snapshots; of one head's history only if `head` is given.
+
+    Raises SnapshotNotFound where there is no such head. `warn` is told of damaged names and snapshots, which
+    are left out.
+    """
+    store.catalog()
+    commits = store.history.commits()  # of the same moment as the catalog
+    heads, tags = store.heads(damaged=warn), store.tags(damaged=warn)
+    pins = {commit.snapshot: commit for commit in commits if commit.snapshot}
+    lines = _lines(store, heads, warn)
+    if head is not None:
+        line = [position.snapshot for position in store.head_log(head)]
+        pins = {identity: commit for identity, commit in pins.items() if identity in line}
+        lines = {head: line}
+    order = [c.snapshot for c in sorted(pins.values(), key=lambda commit: commit.sequence, reverse=True)]
+    opened = _open(store, order, warn)
+    shown = list(opened)[:most] if most else list(opened)
+    names = _names(tags, heads)
+    pinned = []
+    for place, identity in enumerate(shown):
+        before = list(opened)[place + 1] if place + 1 < len(opened) else ""
+        previous, named = _before(identity, lines, opened) or (before, "the order of pinning")
+        signers, unsound = _signers(store, identity)
+        pinned.append(
+            Pinned(
+                opened[identity], pins[identity], names.get(identity, ()), previous, named, signers, unsound
+            )
+        )
+    return Survey(store, commits, pinned, len(opened), tags, heads, {c.sequence: c for c in commits})
+
+
+def made_by(run: Mapping[str, Any]) -> str:
+    """Who made a commit, in a few words; empty where nobody said."""
+    command = run.get("command") or run.get("flow") or run.get("flow_name") or ""
+    who = "@".join(str(run[name]) for name in ("user", "host") if run.get(name))
+    return " by ".join(str(part) for part in (command, who) if part)
+
+
+def _open(store: Store, order: Sequence[str], warn: Callable[[object], None]) -> dict[str, Snapshot]:
+    """Snapshots that still exist, in the order given; the log also tells of those collected since."""
+    opened: dict[str, Snapshot] = {}
+    for identity in order:
+        with suppress(SnapshotNotFound):
+            try:
+                opened[identity] = store.snapshot(identity)
+            except IntegrityError as error:
+                warn(f"a snapshot is left out: {error}")
+    return opened
+
+
+def _lines(store: Store, heads: Mapping[str, str], warn: Callable[[object], None]) -> dict[str, list[str]]:
+    """Where each head pointed, oldest first."""
+    lines = {}
+    for name in heads:
+        try:
+            lines[name] = [position.snapshot for position in store.head_log(name)]
+        except CellarError as error:
+            warn(error)
+    return lines
+
+
+def _before(
+    identity: str, lines: Mapping[str, Sequence[str]], living: Mapping[str, Snapshot]
+) -> tuple[str, str] | None:
+    """The snapshot that a head pointed to before it first came to `identity`, if that still exists."""
+    for name, line in sorted(lines.items()):
+        if identity in line:
+            earlier = [one for one in line[: line.index(identity)] if one in living]
+            if earlier:
+                return earlier[-1], f"head {name}"
+            return "", f"head {name}"
+    return None
+
+
+def _names(tags: Mapping[str, str], heads: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    names: dict[str, list[str]] = {}
+    for name, identity in tags.items():
+        names.setdefault(identity, []).append(name)
+    for name, identity in heads.items():
+        names.setdefault(identity, []).append(f"head:{name}")
+    return {identity: tuple(sorted(given)) for identity, given in names.items()}
+
+
+def _signers(store: Store, identity: str) -> tuple[tuple[str, ...], str]:
+    """Ids of the keys that signed, and what is wrong with a signature."""
+    found: list[str] = []
+    try:
+        found.extend(signature.key_id for signature in read_signatures(store.backend, identity))
+    except IntegrityError as error:
+        return tuple(found), str(error)
+    return tuple(found), ""
