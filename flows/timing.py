@@ -29,6 +29,14 @@ def work_seconds(folder: Path, stage: str, pins: Sequence[Pin], spent: float, *,
     return known.get(key)
 
 
+def remembered(folder: Path) -> dict[str, list[float]]:
+    """Seconds of all remembered runs that did the work of a stage, by stage."""
+    found: dict[str, list[float]] = {}
+    for key, spent in _read(folder / _FILE).items():
+        found.setdefault(key.partition(" ")[0], []).append(spent)
+    return found
+
+
 def _read(path: Path) -> dict[str, float]:
     """What is remembered; a file that is missing or damaged only loses figures."""
     try:

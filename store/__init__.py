@@ -18,6 +18,7 @@ from store.format import canonical_json
 from store.holds import Hold, HoldInfo
 from store.log import Commit
 from store.positions import Position
+from store.recipe import Recipe
 from store.rows import Row
 from store.snapshot import Snapshot
 from store.store import Store
@@ -38,6 +39,7 @@ __all__ = [
     "Position",
     "ReadCache",
     "Receipt",
+    "Recipe",
     "Ref",
     "Row",
     "Snapshot",

@@ -22,6 +22,7 @@ from flows.cli import (
     lineage,
     notify,
     pins,
+    plan,
     promote,
     refs,
     revisions,
@@ -81,6 +82,7 @@ app.command(hold.app)
 app.command(history.log)
 app.command(lineage.lineage)
 app.command(pins.app)
+app.command(plan.plan)
 app.command(verification.verify)
 app.command(gc.gc)
 app.command(serve.serve)

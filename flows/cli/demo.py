@@ -32,7 +32,7 @@ def demo(
 
     chosen = load_params(params, set_ or ())
     make_folder(out, "--out")
-    settings = _settings(session, out)
+    settings = demo_settings(session, out)
     with orchestration(session, settings, announcer=_announce(session)):
         from flows.demo import demo as flow
         from flows.pins import Pin
@@ -77,7 +77,8 @@ def _named(figures: dict[str, float], *names: str) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {figures[name]:.4f}" for name in names or figures)
 
 
-def _settings(session: Session, out: Path) -> "Settings":
+def demo_settings(session: Session, out: Path) -> "Settings":
+    """The settings of a demo whose store (without --store), pins and scratch space lie in a folder."""
     from flows.settings import load_settings
 
     return load_settings(

@@ -1,5 +1,6 @@
 """How a command runs a flow: parameters and settings in, a Prefect API at hand, progress on this terminal."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,11 +64,17 @@ def run_stage(
     """
     from flows.params import load_params
     from flows.pins import read_pin, write_pin
+    from flows.timing import work_seconds
 
     params = load_params(params_file, overrides or ())
     pins = [read_pin(session.settings.pins, stage) for stage in needs]
+    began = time.monotonic()
     with orchestration(session, session.settings) as settings:
+        store = session.open_store()
+        tip = store.tip().sequence
         pin = flow(params, settings, *pins)
+    spent, found = time.monotonic() - began, store.tip().sequence == tip
+    work_seconds(settings.work_dir, pin.stage, [pin], spent, found=found)
     path = write_pin(settings.pins, pin)
     session.emit(pin.model_dump(mode="json"), [*pin_lines(pin), f"wrote {path}"])
 

@@ -1,13 +1,13 @@
 """The assembly room's door to the store: train a core against a snapshot, or find it published."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store import Element, Ref, Row, Snapshot, Store, fingerprint
+from store import Element, Recipe, Ref, Row, Snapshot, Store
 from tasks.assembly.accounts import core_accounts
 from tasks.assembly.batches import AttachmentRows, LanguageStream
 from tasks.assembly.model import ResidualCore, load_core
@@ -58,12 +58,8 @@ def train_core(
     codec_row, tokenizer_row = snapshot.one("codec"), snapshot.one("tokenizer")
     shards = sorted(corpus, key=lambda ref: ref.name)
     check_train_split(snapshot)
-    chosen = select_elements(snapshot, params.max_elements)
-    inputs = [codec_row.version, tokenizer_row.version]
-    inputs += [ref.version for ref in shards] + [
-        row.version for row in chosen["train"] + chosen["validation"]
-    ]
-    recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
+    chosen = select_elements(snapshot.rows("memory"), params.max_elements)
+    recipe = core_recipe(params, codec_row.ref, tokenizer_row.ref, shards, chosen).fingerprint
     if (row := store.catalog().find(recipe)) is not None:
         return row.ref
     codec = load_codec(snapshot.read(codec_row))
@@ -124,13 +120,28 @@ def check_train_split(snapshot: Snapshot) -> None:
         )
 
 
-def select_elements(snapshot: Snapshot, most: int) -> dict[Split, list[Row]]:
-    """The train- and validation-split memories of a snapshot by name, at most `most` of each.
+def core_recipe(
+    params: AssemblyParams,
+    codec: Ref,
+    tokenizer: Ref,
+    corpus: Sequence[Ref],
+    chosen: Mapping[Split, Sequence[Row]],
+) -> Recipe:
+    """How the core is made of `chosen` memories, see `select_elements`, and of the shards of their corpus."""
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    memories = [*chosen["train"], *chosen["validation"]]
+    inputs = [codec.version, tokenizer.version]
+    inputs += [ref.version for ref in shards] + [row.version for row in memories]
+    return Recipe(RECIPE, params.model_dump(mode="json"), tuple(inputs))
+
+
+def select_elements(memories: Iterable[Row], most: int) -> dict[Split, list[Row]]:
+    """The train- and validation-split ones of a snapshot's memories by name, at most `most` of each.
 
     Where there are more, the first by version are taken: a sample that no name order biases.
     """
     chosen: dict[Split, list[Row]] = {"train": [], "validation": []}
-    for row in snapshot.rows("memory"):
+    for row in memories:
         split = element_split(row.name)
         if split in chosen:
             chosen[split].append(row)

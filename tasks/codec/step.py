@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from store import Element, Ref, Store, fingerprint
+from store import Element, Recipe, Ref, Store
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec.binary16 import check_vocabulary
 from tasks.codec.groups import group_documents
@@ -41,8 +41,7 @@ def train_codec(
     Raises `TooLittleText` for empty shards and `VocabularyTooLarge` for more than 65,536 tokens.
     """
     shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
-    inputs = [tokenizer.version, *(ref.version for ref in shards)]
-    recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
+    recipe = codec_recipe(params, shards, tokenizer).fingerprint
     if (row := store.catalog().find(recipe)) is not None:
         return row.ref
     tokens = load_tokenizer(store, tokenizer)
@@ -84,6 +83,13 @@ def train_codec(
     if checkpoints is not None:
         discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
     return published
+
+
+def codec_recipe(params: CodecParams, corpus: Sequence[Ref], tokenizer: Ref) -> Recipe:
+    """How the codec of these shards is made, of which the odd ones do not count, and of a tokenizer."""
+    shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
+    inputs = (tokenizer.version, *(ref.version for ref in shards))
+    return Recipe(RECIPE, params.model_dump(mode="json"), inputs)
 
 
 def open_codec(store: Store, ref: Ref) -> Codec:

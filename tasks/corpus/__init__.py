@@ -2,6 +2,7 @@
 
 from tasks.corpus.document import Document, Skipped
 from tasks.corpus.params import CorpusParams, TokenizerParams
+from tasks.corpus.preview import CorpusPreview, preview
 from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
 from tasks.corpus.splits import Split, element_split
 from tasks.corpus.step import (
@@ -19,6 +20,7 @@ __all__ = [
     "EOS",
     "PAD",
     "CorpusParams",
+    "CorpusPreview",
     "CorpusReport",
     "CorpusResult",
     "Document",
@@ -33,6 +35,7 @@ __all__ = [
     "load_shard",
     "load_tokenizer",
     "open_report",
+    "preview",
     "report_of",
     "shard_of",
     "train_bpe",

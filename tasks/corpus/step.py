@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store import Element, Ref, Store, canonical_json, fingerprint
+from store import Element, Recipe, Ref, Store, canonical_json, fingerprint
 from tasks.corpus.adoption import adopt
 from tasks.corpus.document import Skipped
 from tasks.corpus.ledger import Ledger
@@ -28,6 +28,7 @@ from tasks.corpus.tokenizer import Tokenizer, train_bpe
 from tasks.errors import BadCorpus, BadPayload
 from tasks.progress import Progress, silent
 
+ADOPTION_RECIPE = "corpus.adopt_tokenizer/2"
 JSON_MEDIA = "application/json"
 MAX_LISTED = 1000
 """Skipped documents listed by name in a report; beyond that only the counts by reason go on."""
@@ -81,20 +82,25 @@ def ingest(store: Store, params: CorpusParams, progress: Progress = silent) -> C
     """
     source = open_source(params)
     stamps = source.stamps()
-    recipe = fingerprint("corpus.ingest/2", params=params.identity(), inputs=[source.identity()])
+    recipe = ingest_recipe(params, source).fingerprint
     if (found := _published(store, recipe)) is not None:
         return found
     with (
         tempfile.TemporaryDirectory(prefix="cellar-corpus-") as scratch,
         Spill(Path(scratch), params.shards) as spill,
     ):
-        report = _read(source, spill, Path(scratch) / "ledger", progress)
+        report = read_source(source, spill, Path(scratch) / "ledger", progress)
         if source.stamps() != stamps:
             raise BadCorpus("a source file changed while it was being read; run again when it is at rest")
         _publish(store, params, recipe, spill, report)
     published = _published(store, recipe)
     assert published is not None, "the commit that just succeeded made the report visible"
     return CorpusResult(published.shards, published.report, published.report_ref, reused=False)
+
+
+def ingest_recipe(params: CorpusParams, source: Source) -> Recipe:
+    """How a corpus is made of what its source holds now."""
+    return Recipe("corpus.ingest/2", params.identity(), (source.identity(),))
 
 
 def _published(store: Store, recipe: str) -> CorpusResult | None:
@@ -126,7 +132,7 @@ def open_report(store: Store, ref: Ref) -> CorpusResult:
     return result_of(ref, store.read(ref), reused=True)
 
 
-def _read(source: Source, spill: Spill, ledger_path: Path, progress: Progress) -> CorpusReport:
+def read_source(source: Source, spill: Spill, ledger_path: Path, progress: Progress) -> CorpusReport:
     """Spread the source's new documents over the spill, and count what became of each."""
     report = CorpusReport()
     reasons: Counter[str] = Counter()
@@ -166,7 +172,7 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
     build = store.build(f"corpus-{recipe[:16]}", owner="corpus.ingest")
     shards: list[Ref] = []
     with build.writer(unit="shards") as writer:
-        for element in _shard_elements(params, spill, report):
+        for element in shard_elements(params, spill, report):
             shards.append(element.ref)
             if not visible.known([element.version]):
                 writer.add(element)
@@ -192,7 +198,7 @@ def _publish(store: Store, params: CorpusParams, recipe: str, spill: Spill, repo
     )
 
 
-def _shard_elements(params: CorpusParams, spill: Spill, report: CorpusReport) -> Iterator[Element]:
+def shard_elements(params: CorpusParams, spill: Spill, report: CorpusReport) -> Iterator[Element]:
     """Each shard as an element whose identity is its content and its place; where it was read is a fact."""
     for number in range(params.shards):
         documents = spill.documents(number)
@@ -226,19 +232,19 @@ def train_tokenizer(store: Store, params: TokenizerParams, *, corpus: Sequence[R
         except OSError as error:
             raise BadCorpus(f"{params.file} cannot be read ({error.strerror}); set tokenizer.file") from error
         tokenizer = adopt(given)
-        recipe = fingerprint(
-            "corpus.adopt_tokenizer/2", params={"name": params.name}, inputs=[_digest(given)]
-        )
-        provenance: dict[str, Any] = {"recipe": recipe, "file_digest": _digest(given)}
+        recipe = Recipe(ADOPTION_RECIPE, {"name": params.name}, (_digest(given),))
+        provenance: dict[str, Any] = {"recipe": recipe.fingerprint, "file_digest": _digest(given)}
     else:
         shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
-        options = params.model_dump(mode="json", exclude={"file"})
-        inputs = [ref.version for ref in shards]
-        recipe = fingerprint("corpus.train_tokenizer/1", params=options, inputs=inputs)
-        if (row := store.catalog().find(recipe)) is not None:
+        recipe = tokenizer_recipe(params, shards)
+        if (row := store.catalog().find(recipe.fingerprint)) is not None:
             return row.ref
         tokenizer = train_bpe(_language_texts(store, shards), params)
-        provenance = {"recipe": recipe, "params": options, "corpus": inputs}
+        provenance = {
+            "recipe": recipe.fingerprint,
+            "params": recipe.params,
+            "corpus": list(recipe.inputs),
+        }
     element = Element(
         "tokenizer",
         params.name,
@@ -249,6 +255,13 @@ def train_tokenizer(store: Store, params: TokenizerParams, *, corpus: Sequence[R
     )
     message = f"Publish tokenizer {params.name} with {tokenizer.vocab_size} tokens"
     return store.publish([element], message=message)[0]
+
+
+def tokenizer_recipe(params: TokenizerParams, corpus: Sequence[Ref]) -> Recipe:
+    """How the tokenizer of these shards is trained, of which the odd ones do not count."""
+    shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
+    options = params.model_dump(mode="json", exclude={"file"})
+    return Recipe("corpus.train_tokenizer/1", options, tuple(ref.version for ref in shards))
 
 
 def load_tokenizer(store: Store, ref: Ref) -> Tokenizer:

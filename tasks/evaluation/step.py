@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store import Element, Ref, Row, Snapshot, Store, canonical_json, fingerprint
+from store import Element, Recipe, Ref, Row, Snapshot, Store, canonical_json, fingerprint
 from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer, element_split, load_tokenizer
@@ -64,8 +64,7 @@ def evaluate_attachment(
     snapshot's index does not fit its memories.
     """
     shards = sorted(corpus, key=lambda ref: ref.name)
-    inputs = [snapshot.id, core.version, *(ref.version for ref in shards)]
-    recipe = fingerprint(RECIPE, params=params.model_dump(mode="json"), inputs=inputs)
+    recipe = evaluation_recipe(params, snapshot.id, core, shards).fingerprint
     if (row := store.catalog().find(recipe)) is not None:
         return _found(store, row)
     _check_core(store, snapshot, core)
@@ -98,6 +97,13 @@ def evaluate_attachment(
     summary["standalone"] = setting.standalone(params)
     summary["accounting"] = setting.accounting(store, core, samples)
     return _publish(store, params, recipe, core, summary, samples, asdict(costs))
+
+
+def evaluation_recipe(params: EvaluationParams, snapshot: str, core: Ref, corpus: Sequence[Ref]) -> Recipe:
+    """How the evaluation of the snapshot of an id is made against a core, with the shards of its corpus."""
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    inputs = (snapshot, core.version, *(ref.version for ref in shards))
+    return Recipe(RECIPE, params.model_dump(mode="json"), inputs)
 
 
 def _check_core(store: Store, snapshot: Snapshot, core: Ref) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from store import Build, Element, Receipt, Ref, Store, fingerprint
+from store import Build, Element, Receipt, Recipe, Ref, Store, fingerprint
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Document, Tokenizer, is_worker_shard, load_shard, load_tokenizer
 from tasks.errors import TaskError
@@ -14,7 +14,7 @@ from tasks.memory.record import missing_records, recorded, rejection, rejection_
 from tasks.memory.worker import work_documents
 from tasks.progress import Progress, silent
 
-__all__ = ["build_shard", "missing_records", "recorded"]
+__all__ = ["build_shard", "memory_recipe", "missing_records", "recorded", "rejection_recipe"]
 
 RECIPE = "memory.build/2"
 UNIT_RECIPE = "memory.unit/1"
@@ -67,6 +67,11 @@ def build_shard(
     return ShardResult(shard, tuple(receipts), tuple(outcomes), worked)
 
 
+def memory_recipe(params: MemoryParams, name: str, digest: str, tokenizer: Ref, codec: Ref) -> Recipe:
+    """How the memory of a document is made, of its name and the digest of its text."""
+    return Recipe(RECIPE, {"name": name, **params.identity()}, (digest, codec.version, tokenizer.version))
+
+
 class _Worker:
     """One codec, one tokenizer and one set of parameters at work; both are loaded when first needed."""
 
@@ -107,8 +112,9 @@ class _Worker:
 
     def recipe(self, document: Document) -> str:
         """Fingerprint of one document's memory."""
-        inputs = [document.digest, self._codec.version, self._tokenizer.version]
-        return fingerprint(RECIPE, params={"name": document.name, **self._identity}, inputs=inputs)
+        return memory_recipe(
+            self._params, document.name, document.digest, self._tokenizer, self._codec
+        ).fingerprint
 
     def _known(self, documents: Sequence[Document]) -> dict[str, Outcome]:
         """Outcomes of the documents that were published or rejected before."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from store import Element, Ref, Row, Snapshot, Store, fingerprint
+from store import Element, Recipe, Ref, Row, Snapshot, Store
 from tasks.codec import Codec, load_codec
 from tasks.errors import BadCorpus
 from tasks.memory import decode_cells
@@ -88,12 +88,12 @@ def index_memories(
     """
     rows = sorted(memories, key=lambda row: row.name)
     inputs = [codec.version, *(row.version for row in rows)]
-    readout_recipe = _readout_recipe(name, params.readout_tile, inputs)
-    dense_recipe = fingerprint("retrieval.dense/1", params={"name": name}, inputs=inputs)
-    found = store.catalog().find_many([readout_recipe, dense_recipe])
+    decoding = readout_recipe(name, params.readout_tile, inputs)
+    readout_made, dense_made = decoding.fingerprint, dense_recipe(name, inputs).fingerprint
+    found = store.catalog().find_many([readout_made, dense_made])
     loaded = load_codec(store.read(codec))
     if len(found) == 2:
-        readout_ref, dense_ref = found[readout_recipe].ref, found[dense_recipe].ref
+        readout_ref, dense_ref = found[readout_made].ref, found[dense_made].ref
     else:
         known = {} if earlier is None else _known(store, earlier, codec, name, params.readout_tile)
         decoded = list(_decoded(store.stream(rows), loaded, len(rows), params.readout_tile, progress, known))
@@ -104,28 +104,20 @@ def index_memories(
         requires = (codec.version,)
         readout_ref, dense_ref = store.publish(
             [
-                _artifact("index", f"{name}/readout", readout.to_bytes(), readout_recipe, requires, facts),
-                _artifact("index", f"{name}/dense", dense.to_bytes(), dense_recipe, requires, facts),
+                _artifact("index", f"{name}/readout", readout.to_bytes(), readout_made, requires, facts),
+                _artifact("index", f"{name}/dense", dense.to_bytes(), dense_made, requires, facts),
             ],
             message=f"Publish readout and dense keys of index {name}: {len(readout)} memories",
-            run={"inputs": [str(codec.ref)], **(run or {}), "params": _decoding(name, params.readout_tile)},
+            run={"inputs": [str(codec.ref)], **(run or {}), "params": decoding.params},
         )
     charts_ref = _build_charts(store, params, readout_ref, loaded.vocab_size, name)
     return IndexRefs(readout_ref, charts_ref, dense_ref)
 
 
-def _readout_recipe(name: str, tile: int, inputs: Sequence[str]) -> str:
-    return fingerprint("retrieval.readout/2", params=_decoding(name, tile), inputs=inputs)
-
-
-def _decoding(name: str, tile: int) -> dict[str, Any]:
-    return {"name": name, "tile": tile}
-
-
 def _known(store: Store, earlier: Row, codec: Row, name: str, tile: int) -> dict[str, np.ndarray]:
     """What the memories of an earlier readout decoded to, by version; nothing of another codec or tile."""
     readout = Readout.from_bytes(store.read(earlier))
-    if earlier.recipe != _readout_recipe(name, tile, [codec.version, *readout.versions]):
+    if earlier.recipe != readout_recipe(name, tile, [codec.version, *readout.versions]).fingerprint:
         return {}
     return {version: readout.tokens(row) for row, version in enumerate(readout.versions)}
 
@@ -144,16 +136,8 @@ def train_reranker(
     `codec` is the one that the index was built with. `progress` counts optimiser steps. Raises BadCorpus
     where no train-split element is long enough to draw a cue from.
     """
-    settings = {
-        "name": name,
-        "reranker": params.reranker.model_dump(mode="json"),
-        "search": params.search.model_dump(mode="json"),
-    }
-    recipe = fingerprint(
-        "retrieval.train_reranker/1",
-        params=settings,
-        inputs=[codec.version, *(ref.version for ref in index.all)],
-    )
+    planned = reranker_recipe(params, index, codec, name)
+    recipe, settings = planned.fingerprint, planned.params
     if (found := store.catalog().find(recipe)) is not None:
         return found.ref
     untrained = Index(_sources(store, index, codec), None, params.search)
@@ -163,6 +147,33 @@ def train_reranker(
     element = _artifact("reranker", name, reranker.to_bytes(), recipe, (), facts)
     made_from = {"inputs": [str(codec), *map(str, index.all)], "params": settings}
     return store.publish([element], message=f"Publish reranker {name}", run=made_from)[0]
+
+
+def readout_recipe(name: str, tile: int, inputs: Sequence[str]) -> Recipe:
+    """How a readout is made of the versions of a codec and, by name, of memories."""
+    return Recipe("retrieval.readout/2", {"name": name, "tile": tile}, tuple(inputs))
+
+
+def dense_recipe(name: str, inputs: Sequence[str]) -> Recipe:
+    """How dense keys are made of what a readout is made of."""
+    return Recipe("retrieval.dense/1", {"name": name}, tuple(inputs))
+
+
+def charts_recipe(params: RetrievalParams, readout: Ref, vocab_size: int, name: str) -> Recipe:
+    """How the charts of a readout are made."""
+    settings = {"name": name, "vocab_size": vocab_size, "charts": params.charts.model_dump(mode="json")}
+    return Recipe("retrieval.charts/1", settings, (readout.version,))
+
+
+def reranker_recipe(params: RetrievalParams, index: IndexRefs, codec: Ref, name: str) -> Recipe:
+    """How the reranker of an index is fitted."""
+    settings = {
+        "name": name,
+        "reranker": params.reranker.model_dump(mode="json"),
+        "search": params.search.model_dump(mode="json"),
+    }
+    inputs = (codec.version, *(ref.version for ref in index.all))
+    return Recipe("retrieval.train_reranker/1", settings, inputs)
 
 
 def audit_readout(
@@ -222,8 +233,8 @@ def _decoded(
 
 
 def _build_charts(store: Store, params: RetrievalParams, readout: Ref, vocab_size: int, name: str) -> Ref:
-    settings = {"name": name, "vocab_size": vocab_size, "charts": params.charts.model_dump(mode="json")}
-    recipe = fingerprint("retrieval.charts/1", params=settings, inputs=[readout.version])
+    planned = charts_recipe(params, readout, vocab_size, name)
+    recipe, settings = planned.fingerprint, planned.params
     if (found := store.catalog().find(recipe)) is not None:
         return found.ref
     decoded = Readout.from_bytes(store.read(readout))

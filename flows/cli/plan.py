@@ -1,0 +1,100 @@
+"""The command that says what a flow would do, and writes nothing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from flows.cli.demo import demo_settings
+from flows.cli.launch import Flag, Injected, ParamsFile, Set
+
+if TYPE_CHECKING:
+    from flows.settings import Settings
+    from store import Store
+
+Several = Parameter(negative="", consume_multiple=False)
+What = Literal[
+    "demo", "update", "corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core", "evaluation"
+]
+
+
+def plan(
+    flow: What = "demo",
+    /,
+    *,
+    head: str | None = None,
+    partition: Annotated[list[str] | None, Several] = None,
+    drop_partition: Annotated[list[str] | None, Several] = None,
+    skip_missing: Annotated[bool, Flag] = False,
+    shards: str | None = None,
+    out: Path = Path("build/demo"),
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
+    """Show which steps of a flow are done, which would run and why, and about what that would take.
+
+    Nothing is written and nothing started. Seconds are from earlier runs with the same CELLAR_WORK_DIR, bytes
+    from what lies in the store; what nobody knows is said to be unknown.
+
+    Parameters
+    ----------
+    flow
+        `demo`, the whole chain; one of its stages, with those before it; or `update`, which brings a head up
+        to date.
+    head
+        The head to update; otherwise the one with the name of the corpus.
+    partition
+        Update only this partition; as for `cellar update`.
+    drop_partition
+        Leave out everything that this partition holds.
+    skip_missing
+        Pass over partitions that have no file.
+    shards
+        Update only the documents of these worker shards, as in 1,3..9.
+    out
+        The output folder of the demo that is meant.
+    """
+    from flows.errors import UsageError
+    from flows.params import load_params
+
+    chosen = load_params(params, set_ or ())
+    given = {"--head": head, "--partition": partition, "--drop-partition": drop_partition, "--shards": shards}
+    stray = [name for name, value in given.items() if value]
+    if flow != "update" and stray:
+        raise UsageError(f"{stray[0]} is an option of an update: cellar plan update {stray[0]} ...")
+    from flows.plan import plan_chain, plan_lines, plan_update, until
+
+    settings = demo_settings(session, out) if flow == "demo" else session.settings
+    store = _store(settings)
+    with session.progress("read source", "documents") as progress:
+        if flow == "update":
+            from flows.update_memories import moment
+            from flows.update_scope import Scope
+
+            scope = Scope.of(
+                chosen,
+                partitions=partition or (),
+                dropped=drop_partition or (),
+                shards=shards,
+                skip_missing=skip_missing,
+                at=moment(None),
+            )
+            name = head or chosen.corpus.name
+            steps = plan_update(store, chosen, settings, name, scope, progress)
+        else:
+            steps = plan_chain(store, chosen, settings, progress)
+            steps = steps if flow == "demo" else until(steps, flow)
+    result = {"flow": flow, "store": settings.store, "steps": [step.to_dict() for step in steps]}
+    session.emit(result, plan_lines(steps))
+
+
+def _store(settings: "Settings") -> "Store | None":
+    """The store, None where none was made yet: then there is nothing that is done."""
+    from store import Store
+    from store.errors import NotAStore
+
+    try:
+        return Store.open(settings.store, cache=settings.store_cache())
+    except NotAStore:
+        return None

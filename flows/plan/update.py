@@ -1,0 +1,135 @@
+"""The plan of an update: what changed at the source of a head, and what its next snapshot would take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flows.formatting import counted
+from flows.head_state import HeadState
+from flows.params import Params
+from flows.plan.chain import plan_chain
+from flows.plan.estimates import Estimates
+from flows.plan.steps import Known, Step
+from flows.settings import Settings
+from flows.update_memories import changes
+from flows.update_scope import Scope
+from store import Ref, Store
+from tasks.corpus import CorpusPreview, preview
+from tasks.memory.params import MemoryParams
+from tasks.memory.step import memory_recipe, rejection_recipe
+from tasks.progress import Progress, silent
+
+_SHOWN = 3
+_UNTIL_SNAPSHOT = 6
+"""Stages of the chain that a head which is new starts with."""
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """The worker documents of a source by what is known of them, by the full names of their memories."""
+
+    built: Mapping[str, str]
+    """Versions of memories that the store has."""
+    rejected: frozenset[str]
+    new: frozenset[str]
+
+
+def plan_update(
+    store: Store | None,
+    params: Params,
+    settings: Settings,
+    head: str,
+    scope: Scope,
+    progress: Progress = silent,
+) -> list[Step]:
+    """What bringing a head up to date would do; a head that is new starts with the chain.
+
+    Raises `UsageError` and `BadCorpus` where the update would.
+    """
+    base = HeadState(head) if store is None else HeadState.read(store, head)
+    base.check_source(params)
+    scope.check(base, params.corpus.name)
+    if store is None or base.snapshot is None:
+        return plan_chain(store, params, settings, progress)[:_UNTIL_SNAPSHOT]
+    known = Known(store)
+    estimates = Estimates(known, settings.work_dir)
+    sources = [preview(store, corpus, progress) for corpus in scope.corpora]
+    tokenizer, codec = base.frozen["tokenizer"], base.frozen["codec"]
+    documents = _documents(known, params.memory, sources, scope, tokenizer, codec)
+    steps = [_source(estimates, source) for source in sources]
+    memory = _memory(estimates, base, scope, documents)
+    steps.append(memory)
+    staying = {name: version for name, version in base.memories.items() if not scope.decides(name)}
+    after = {**staying, **documents.built}
+    if memory.runs or after != base.memories:
+        causes = (f"the memories of head {head} change",)
+        seconds = estimates.seconds("indexes")
+        names = [f"index/main/{part}" for part in ("readout", "dense", "charts")]
+        steps.append(
+            Step("indexes", "to run", reasons=causes, seconds=seconds, bytes=estimates.bytes(*names))
+        )
+        steps.append(
+            Step("snapshot", "to run", reasons=(f"head {head} moves on from {base.snapshot.id[:12]}",))
+        )
+    else:
+        steps.append(Step("snapshot", "done", refs=(base.snapshot.id,)))
+    return steps
+
+
+def _documents(
+    known: Known,
+    params: MemoryParams,
+    sources: Sequence[CorpusPreview],
+    scope: Scope,
+    tokenizer: Ref,
+    codec: Ref,
+) -> _Documents:
+    recipes = {
+        memory_recipe(params, name, digest, tokenizer, codec).fingerprint: f"memory/{name}"
+        for source in sources
+        for shard, documents in source.documents.items()
+        if scope.takes(shard)
+        for name, digest in documents
+    }
+    built = {recipes[one]: row.version for one, row in known.find_many(recipes).items()}
+    tried = {rejection_recipe(one): name for one, name in recipes.items() if name not in built}
+    rejected = frozenset(tried[one] for one in known.find_many(tried))
+    return _Documents(built, rejected, frozenset(recipes.values()) - built.keys() - rejected)
+
+
+def _source(estimates: Estimates, source: CorpusPreview) -> Step:
+    """Whether the source is ingested as it is now."""
+    if source.report is not None:
+        return Step("corpus", "done", refs=(str(source.report),))
+    seconds = estimates.seconds("corpus")
+    return Step("corpus", "to run", reasons=("its source changed",), seconds=seconds, bytes=source.bytes)
+
+
+def _memory(estimates: Estimates, base: HeadState, scope: Scope, documents: _Documents) -> Step:
+    """Which documents are added, replaced and retired, and how many of them are to be built."""
+    mine = {name: version for name, version in base.memories.items() if scope.decides(name)}
+    change = changes(mine, {**documents.built, **dict.fromkeys(documents.new, "")})
+    reasons = [
+        f"{counted(len(names), 'document')} {what}: {_first(names)}"
+        for what, names in change.items()
+        if names and what != "kept"
+    ]
+    to_do, done = len(documents.new), len(documents.built) + len(documents.rejected)
+    mean = estimates.memory_bytes()
+    share = to_do / max(len(base.memories), 1)
+    if not to_do:
+        refs = tuple(f"{name}@{version}" for name, version in sorted(documents.built.items()))
+        return Step("memory", "done", refs=refs, reasons=tuple(reasons), done=done, to_do=0)
+    return Step(
+        "memory",
+        "partly done" if done else "to run",
+        reasons=tuple(reasons),
+        done=done,
+        to_do=to_do,
+        seconds=estimates.seconds("memory", share),
+        bytes=None if mean is None else round(mean * to_do),
+    )
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
