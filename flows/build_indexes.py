@@ -4,7 +4,7 @@ from flows import watch
 from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from store import Ref
 from tasks.retrieval.params import RetrievalParams
@@ -13,7 +13,7 @@ from tasks.retrieval.params import RetrievalParams
 def _build(settings: Settings, params: RetrievalParams, snapshot: str) -> list[str]:
     from tasks.retrieval.step import build_indexes as build
 
-    prepare_device(settings)
+    prepare_threads(settings)
     store = open_store(settings)
     with watch.progress("build indexes", "memories") as progress:
         refs = build(store, params, snapshot=store.snapshot(snapshot), progress=progress)
@@ -24,7 +24,7 @@ def _train(settings: Settings, params: RetrievalParams, index: list[str], codec:
     from tasks.retrieval.step import IndexRefs
     from tasks.retrieval.step import train_reranker as train
 
-    prepare_device(settings)
+    prepare_threads(settings)
     refs = IndexRefs(*(Ref.parse(text) for text in index))
     with watch.progress("train reranker", "updates") as progress:
         ref = train(open_store(settings), params, index=refs, codec=Ref.parse(codec), progress=progress)

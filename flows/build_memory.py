@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from prefect.artifacts import create_table_artifact
-from prefect.exceptions import TerminationSignal
 
 from flows import degraded, watch
-from flows.engine import bind, flow, on_device
+from flows.engine import bind, flow
+from flows.gpu import computing_device
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.provenance_of_snapshot import made_from
-from flows.runner import task_runner
+from flows.runner import spread
 from flows.settings import Settings
 from store import Ref, Store, fingerprint
 from store.errors import CellarError, ThresholdNotMet
@@ -37,9 +37,12 @@ def _build_shard(
 ) -> dict[str, Any]:
     from tasks.memory.step import build_shard
 
-    device = prepare_device(settings)
+    prepare_threads(settings, sharing=settings.builders_here)
     store = open_store(settings)
-    with watch.progress(shard.partition("@")[0], "documents") as progress:
+    with (
+        watch.progress(shard.partition("@")[0], "documents") as progress,
+        computing_device(settings) as device,
+    ):
         result = build_shard(
             store,
             store.build(build, owner="build-memory"),
@@ -125,24 +128,19 @@ _commit_task = bind(_commit, name="commit memories")
 def shard_results(
     params: MemoryParams, settings: Settings, builds: dict[str, list[str]], support: list[str]
 ) -> list[dict[str, Any]]:
-    """Build the memories of the given shards, by build, on the task runner of the flow that calls this.
+    """Build the memories of the given shards, by build, on the workers of the settings.
 
     Shards that the store has a record of are taken from there. The order is that of `builds`.
     """
     shards = [shard for chosen in builds.values() for shard in chosen]
     known = {values["shard"]: values for values in _known_task(settings, params, shards, support)}
-    task = on_device(_shard_task, settings)
-    try:
-        futures = {
-            shard: task.submit(settings, params, build, shard, support[1], support[0])
-            for build, chosen in builds.items()
-            for shard in chosen
-            if shard not in known
-        }
-        known |= {shard: future.result() for shard, future in futures.items()}
-    except (KeyboardInterrupt, TerminationSignal):
-        watch.interrupt()
-        raise
+    calls = [
+        (params, build, shard, support[1], support[0])
+        for build, chosen in builds.items()
+        for shard in chosen
+        if shard not in known
+    ]
+    known |= {values["shard"]: values for values in spread(_shard_task, settings, calls, unit="shards")}
     return [known[shard] for shard in shards]
 
 
@@ -176,9 +174,3 @@ def rejected_documents(shards: list[ShardResult]) -> list[dict[str, Any]]:
 
 
 build_memory = flow(_flow, name="build-memory")
-
-
-def build_on_runner(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin, codec: Pin) -> Pin:
-    """Run the flow on the task runner that the settings choose."""
-    chosen = build_memory.with_options(task_runner=task_runner(settings))
-    return chosen(params, settings, corpus, tokenizer, codec)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from flows import watch
 from flows.build_indexes import build_indexes
-from flows.build_memory import build_on_runner
+from flows.build_memory import build_memory
 from flows.engine import flow
 from flows.evaluate_attachment import evaluate_attachment
 from flows.ingest_corpus import ingest_corpus
@@ -65,7 +65,7 @@ def _flow(params: Params, settings: Settings) -> dict[str, object]:
     with chain.timed("corpus"):
         corpus, tokenizer = (chain.keep(pin) for pin in ingest_corpus(params, settings))
     codec = chain.run("codec", lambda: train_codec(params, settings, corpus, tokenizer))
-    memory = chain.run("memory", lambda: build_on_runner(params, settings, corpus, tokenizer, codec))
+    memory = chain.run("memory", lambda: build_memory(params, settings, corpus, tokenizer, codec))
     _check_core_can_be_trained(settings, memory)
     indexes = chain.run("indexes", lambda: build_indexes(params, settings, memory, codec))
     snapshot = chain.run("snapshot", lambda: pin_snapshot(params, settings, memory, indexes))

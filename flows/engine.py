@@ -17,9 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
 from flows import notify
-from flows.place import device_of
 from flows.run_labels import record_process, record_snapshot
-from flows.settings import Settings
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
 P = ParamSpec("P")
@@ -55,7 +53,7 @@ def bind(
     Args:
         step: a function of references and JSON-able values; its result must be JSON-able.
         timeout_s: after this long the task run fails. Code inside a C extension is not interrupted.
-        tags: concurrency limits that apply, e.g. `("gpu",)`.
+        tags: for whoever looks for task runs; Prefect's limits on tags apply.
     """
     return Task(
         fn=step,
@@ -70,15 +68,6 @@ def bind(
         result_serializer="json",
         cache_policy=NO_CACHE,
     )
-
-
-def on_device(task: Task[P, R], settings: Settings) -> Task[P, R]:
-    """The task under the concurrency limit `gpu` where it computes on one; on a CPU as it is.
-
-    Raises:
-        SettingsError: a GPU was asked for by name and there is none.
-    """
-    return task if device_of(settings) == "cpu" else task.with_options(tags={*task.tags, "gpu"})
 
 
 def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:

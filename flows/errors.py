@@ -30,6 +30,14 @@ class UsageError(InputError):
     """A command line asks for something that does not fit together."""
 
 
+class ClusterUnavailable(StorageUnavailable):
+    """No Dask scheduler answers at the configured address."""
+
+
+class WorkersLost(StorageUnavailable):
+    """Worker processes died again and again."""
+
+
 class NotDelivered(StorageUnavailable):
     """The receiver of notifications did not take a message."""
 

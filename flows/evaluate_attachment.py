@@ -7,7 +7,7 @@ from flows.engine import bind, flow
 from flows.held import held
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from store import Ref
 from tasks.evaluation.params import EvaluationParams
@@ -20,7 +20,7 @@ def _evaluate(
 ) -> dict[str, Any]:
     from tasks.evaluation.step import evaluate_attachment as evaluate
 
-    prepare_device(settings)
+    prepare_threads(settings)
     store = open_store(settings)
     with (
         held(store, snapshot, purpose="evaluation") as renew,

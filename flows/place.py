@@ -1,5 +1,7 @@
 """From settings to the things they name: the store with this run's record, the device, the threads."""
 
+import os
+import threading
 from typing import Any
 
 from prefect.runtime import flow_run
@@ -10,6 +12,8 @@ from flows.settings import Settings
 from store import Store
 
 _NOT_RECORDED = {"store", "pins", "quiet", "cache_dir", "cache_bytes", "serve_port"}
+_lock = threading.Lock()
+_usual: int | None = None
 
 
 def open_store(settings: Settings) -> Store:
@@ -22,13 +26,26 @@ def _run_record(settings: Settings) -> dict[str, Any]:
     return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin(), **code()}
 
 
-def prepare_device(settings: Settings) -> str:
-    """Give computations the threads of the settings, and return the device of `device_of`."""
-    if settings.threads:
-        import torch
+def prepare_threads(settings: Settings, *, sharing: int = 1) -> None:
+    """Give a computation the threads of the settings; otherwise its part of the cores that so many share."""
+    import torch
 
-        torch.set_num_threads(settings.threads)
-    return device_of(settings)
+    usual = _usual_threads()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = settings.threads or (usual if sharing == 1 else max(1, cores // sharing))
+    if threads != torch.get_num_threads():
+        torch.set_num_threads(threads)
+
+
+def _usual_threads() -> int:
+    """What torch would take by itself, before anything here has changed it."""
+    import torch
+
+    global _usual
+    with _lock:
+        if _usual is None:
+            _usual = torch.get_num_threads()
+    return _usual
 
 
 def device_of(settings: Settings) -> str:

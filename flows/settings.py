@@ -1,6 +1,7 @@
 """Settings: where and on what a run happens, from `CELLAR_*` variables. They never enter a fingerprint."""
 
 import errno
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,10 +28,14 @@ class Settings(BaseSettings):
     Indexes, core and evaluation, small as they are, stay on the CPU."""
     threads: int = Field(default=0, ge=0)
     """Threads of one computation; 0 leaves the choice to the numeric libraries."""
-    runner: Literal["threads", "processes"] = "threads"
-    """Which Prefect task runner spreads shards over this machine."""
+    runner: Literal["threads", "processes", "dask"] = "threads"
+    """What spreads the shards of a build: threads or processes of this machine, or Dask."""
     workers: int = Field(default=1, ge=1)
-    """Shards built at the same time."""
+    """Shards built at the same time on this machine; a cluster has as many as it has workers."""
+    dask_address: str | None = None
+    """The scheduler of a Dask cluster, `tcp://host:port` or `tls://host:port`; otherwise Dask runs here."""
+    gpus: int | None = Field(default=None, ge=1)
+    """Computations on GPUs at the same time, on all machines; otherwise as many as this machine has GPUs."""
     work_dir: Path = Path("build/work")
     """Scratch space: training checkpoints and the embedded Prefect server's database."""
     checkpoint_s: float = Field(default=15.0, ge=0)
@@ -53,6 +58,19 @@ class Settings(BaseSettings):
         if kind not in ("cpu", "cuda", "mps", "auto") or (number and not number.isdecimal()):
             raise ValueError("use cpu, cuda, cuda:<number>, mps or auto")
         return value
+
+    @field_validator("dask_address")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        found = re.fullmatch(r"(?:tcp|tls)://(?:[^/:@\s]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", value or "")
+        if value and not (found and 0 < int(found[1]) < 2**16):
+            raise ValueError("use tcp://host:port or tls://host:port")
+        return value or None
+
+    @property
+    def builders_here(self) -> int:
+        """Computations of a build that share the cores of a machine; workers of a cluster have their own."""
+        return 1 if self.runner == "dask" and self.dask_address else self.workers
 
     def read_cache(self) -> "ReadCache | None":
         """The cache that is set up, if any."""

@@ -1,10 +1,11 @@
 """Flow `train-codec`: learn the shared codec on the even shards of a corpus."""
 
 from flows import watch
-from flows.engine import bind, flow, on_device
+from flows.engine import bind, flow
+from flows.gpu import computing_device
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from store import Ref
 from tasks.codec.params import CodecParams
@@ -13,8 +14,8 @@ from tasks.codec.params import CodecParams
 def _train(settings: Settings, params: CodecParams, corpus: list[str], tokenizer: str) -> str:
     from tasks.codec.step import train_codec as train
 
-    device = prepare_device(settings)
-    with watch.progress("train codec", "updates") as progress:
+    prepare_threads(settings)
+    with watch.progress("train codec", "updates") as progress, computing_device(settings) as device:
         ref = train(
             open_store(settings),
             params,
@@ -32,8 +33,8 @@ _task = bind(_train, name="train codec")
 
 
 def train_codec_task(settings: Settings, params: CodecParams, corpus: list[str], tokenizer: str) -> str:
-    """Run the training as a task of the flow that calls this, under the limit of its device."""
-    return on_device(_task, settings)(settings, params, corpus, tokenizer)
+    """Run the training as a task of the flow that calls this."""
+    return _task(settings, params, corpus, tokenizer)
 
 
 def _flow(params: Params, settings: Settings, corpus: Pin, tokenizer: Pin) -> Pin:

@@ -4,7 +4,7 @@ from flows import watch
 from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from store import Ref
 from tasks.assembly.params import AssemblyParams
@@ -13,7 +13,7 @@ from tasks.assembly.params import AssemblyParams
 def _train(settings: Settings, params: AssemblyParams, snapshot: str, corpus: list[str]) -> str:
     from tasks.assembly.step import train_core as train
 
-    prepare_device(settings)
+    prepare_threads(settings)
     store = open_store(settings)
     with watch.progress("train core", "updates") as progress:
         ref = train(

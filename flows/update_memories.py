@@ -25,9 +25,8 @@ from flows.head_state import HeadState
 from flows.ingest_corpus import train_tokenizer_task
 from flows.params import Params
 from flows.pins import Pin
-from flows.place import open_store, prepare_device
+from flows.place import open_store, prepare_threads
 from flows.provenance_of_snapshot import corpus_name, made_from
-from flows.runner import task_runner
 from flows.settings import Settings
 from flows.train_codec import train_codec_task
 from flows.update_scope import Scope
@@ -63,7 +62,7 @@ def _index(
 ) -> list[str]:
     from tasks.retrieval.step import index_memories
 
-    prepare_device(settings)
+    prepare_threads(settings)
     store = open_store(settings)
     wanted = [Ref.parse(text).version for text in (*memories, codec, *([earlier] if earlier else []))]
     rows = store.catalog().get_all(wanted)
@@ -172,11 +171,9 @@ class _Update:
             ]
             for refs in shards.values()
         }
-        runner = task_runner(self._settings)
-        chosen = build_shards.with_options(task_runner=runner)
         results = [
             ShardResult.from_dict(values)
-            for values in chosen(self._params.memory, self._settings, builds, support)
+            for values in shard_results(self._params.memory, self._settings, builds, support)
         ]
         staying = {
             name: version

@@ -57,6 +57,16 @@ def interrupt() -> None:
         worker.terminate()
 
 
+def stop_if_interrupted() -> None:
+    """For steps that wait.
+
+    Raises:
+        Interrupted: the process was interrupted.
+    """
+    if _interrupted.is_set():
+        raise Interrupted("interrupted; nothing half-done was published")
+
+
 def announce(stage: str, seconds: float) -> None:
     """Tell whoever watches that a stage ended."""
     _announcer(stage, seconds)
@@ -71,8 +81,7 @@ def progress(title: str, unit: str) -> Iterator[Progress]:
     with _opener(title, unit) as shown:
 
         def report(done: int, total: int, **figures: float) -> None:
-            if _interrupted.is_set():
-                raise Interrupted("interrupted; nothing half-done was published")
+            stop_if_interrupted()
             shown(done, total, **figures)
 
         yield report

@@ -21,9 +21,9 @@ def train_codec(*, params: ParamsFile = None, set_: Set = None, session: Injecte
 @memory.command(name="build")
 def build_memory(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Build a memory of every document in the odd shards, commit them at once, and pin them."""
-    from flows.build_memory import build_on_runner
+    from flows.build_memory import build_memory as flow
 
-    run_stage(session, params, set_, build_on_runner, "corpus", "tokenizer", "codec")
+    run_stage(session, params, set_, flow, "corpus", "tokenizer", "codec")
 
 
 @index.command(name="build")

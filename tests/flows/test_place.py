@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from flows.engine import bind, on_device
 from flows.errors import SettingsError
 from flows.origin import code
-from flows.place import device_of, open_store
+from flows.place import device_of, open_store, prepare_threads
 from flows.settings import load_settings
 from store import Store
 
@@ -35,22 +34,12 @@ def test_a_device_that_is_not_here_is_refused(device: str, monkeypatch: pytest.M
     assert refused.value.exit_code == 3
 
 
-@pytest.mark.parametrize(
-    ("device", "present", "tags"),
-    [
-        ("cpu", True, {"codec"}),
-        ("auto", False, {"codec"}),
-        ("auto", True, {"codec", "gpu"}),
-        ("cuda:1", True, {"codec", "gpu"}),
-        ("mps", True, {"codec", "gpu"}),
-    ],
-)
-def test_a_task_is_under_the_gpu_limit_exactly_where_it_computes_on_one(
-    device: str, present: bool, tags: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: present)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: present)
+@pytest.mark.parametrize(("threads", "sharing", "given"), [(3, 2, 3), (0, 10_000, 1)])
+def test_computations_that_share_a_machine_share_its_cores(threads: int, sharing: int, given: int) -> None:
+    usual = torch.get_num_threads()
 
-    task = on_device(bind(lambda: None, name="train", tags=("codec",)), load_settings(device=device))
+    prepare_threads(load_settings(threads=threads), sharing=sharing)
+    assert torch.get_num_threads() == given
 
-    assert task.tags == tags
+    prepare_threads(load_settings(threads=0))
+    assert torch.get_num_threads() == usual
