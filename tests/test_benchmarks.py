@@ -89,3 +89,26 @@ def test_sections_that_were_measured_are_not_measured_again(tmp_path: Path) -> N
     assert done.stdout.count("### kept") == 5
     assert json.loads(out.read_text())["sections"] == report["sections"]
     assert out.with_suffix(".md").read_text() in done.stdout
+
+
+def test_costs_on_paper_follow_from_what_was_measured() -> None:
+    from benchmarks.cluster_cost import Plan, figures, measured
+
+    def run(unit: int) -> dict[str, Any]:
+        units = 96 // unit
+        shards = {"PutObject": 2 * units + 3 * 4, "HeadObject": units + 5 * 4}
+        commit = {"GetObject": 2 * units + 7}
+        per_document = dict.fromkeys(("pack_bytes", "part_bytes", "index_bytes", "result_bytes"), 96 * 100)
+        counts = {"seconds": 192.0, "documents": 96, "shards": 4, "units": units}
+        return {**counts, "requests_of_shards": shards, "requests_of_commit": commit, **per_document}
+
+    one = measured(run(4), run(32))
+
+    assert (one.core_s, one.pack_bytes, one.unit_writes, one.unit_reads) == (2.0, 100.0, 2.0, 1.0)
+    assert (one.shard_writes, one.shard_reads, one.commit_unit_reads, one.commit_rest) == (3.0, 5.0, 2.0, 7.0)
+    plan = Plan(1.0, unit=10, shard=100, per_build=500, core_hour=1, gb_month=1, writes_1000=1, reads_1000=1)
+    found = figures(1000, plan, one)
+    assert found["builds, one after the other"] == 2
+    assert found["write requests"] == 100 * 2 + 10 * 3 + 2 * 7
+    assert found["read requests"] == 100 * 3 + 10 * 5
+    assert found["$ of cores"] == pytest.approx(2000 / 3600)

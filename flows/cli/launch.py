@@ -36,11 +36,10 @@ def orchestration(
     session: Session, settings: "Settings", announcer: "Announcer | None" = None
 ) -> Iterator["Settings"]:
     """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches."""
-    from prefect.settings import get_current_settings
-
     from flows.gpu import provide_limit
     from flows.notify import load_notifications
-    from flows.server import prefect_api
+    from flows.serve_lock import serving
+    from flows.server import configured_url, prefect_api
     from flows.settings import make_folder
     from flows.watch import watching
     from store import Store
@@ -50,9 +49,10 @@ def orchestration(
     make_folder(settings.pins, "CELLAR_PINS")
     Store.open_or_create(settings.store)
     watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
-    embedded = get_current_settings().api.url is None
-    with watcher, prefect_api(settings.work_dir / "prefect"):
-        provide_limit(settings, owner=embedded)
+    home = settings.work_dir / "prefect"
+    shared = configured_url() is not None or serving(home) is not None
+    with watcher, prefect_api(home):
+        provide_limit(settings, owner=not shared)
         yield settings
 
 
