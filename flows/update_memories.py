@@ -107,9 +107,6 @@ def _build(
     return results
 
 
-build_shards = flow(_build, name="build-shards")
-
-
 class _Update:
     """One run: the base, what it works on, and what comes of it."""
 
@@ -173,7 +170,7 @@ class _Update:
         }
         results = [
             ShardResult.from_dict(values)
-            for values in shard_results(self._params.memory, self._settings, builds, support)
+            for values in _build(self._params.memory, self._settings, builds, support)
         ]
         staying = {
             name: version

@@ -247,6 +247,7 @@ def test_a_missing_dask_is_said_with_the_way_to_get_it(
     monkeypatch: pytest.MonkeyPatch, prefect_server: str
 ) -> None:
     monkeypatch.delitem(sys.modules, "flows.dask_cluster", raising=False)
+    monkeypatch.delattr("flows.dask_cluster", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)  # as Python marks what cannot be imported
     with pytest.raises(SettingsError, match=r"pip install 'cellar-lm\[dask\]'"):
         runner.task_runner(load_settings(runner="dask"))
