@@ -17,6 +17,7 @@ import httpx
 from flows.api_process import ApiProcess, free_port
 from flows.deployments import Deployment
 from flows.errors import PrefectServerError, SettingsError
+from flows.gpu import provide_limit
 from flows.recovery import recover
 from flows.registration import drop_missed, served, start_run
 from flows.resumption import resume
@@ -61,6 +62,7 @@ def serve(
         url = server.url if server else str(configured_url())
         for broken in recover(alone=server is not None):
             say(f"{broken.flow} {broken.id}: {broken.reason}")
+        provide_limit(settings, owner=server is not None)
         runner, ids = _register(deployments)
         drop_missed(ids)
         say(f"serving {', '.join(d.name for d in deployments)} at {url}; Ctrl-C stops")
