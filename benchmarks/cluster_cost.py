@@ -133,6 +133,7 @@ def measure_here(documents: int, codec_steps: int) -> Measured:
     from tests.seaweedfs import running_server
 
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-"))
+    (root / "s3").mkdir()
     try:
         with prefect_api(root / "prefect"), running_server(root / "s3") as server:
             measure(

@@ -34,6 +34,7 @@ def task_runner(settings: Settings) -> DaskTaskRunner:
         SettingsError: the workers could not find the store or the Prefect API.
         ClusterUnavailable: nothing answers at the address of the cluster.
     """
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # Prefect's own handler would show the rest
     if settings.dask_address is None:
         return DaskTaskRunner(cluster_class=LocalCluster, cluster_kwargs=_local(settings))
     _check_reachable_from_afar(settings, settings.dask_address)
@@ -54,6 +55,7 @@ def _local(settings: Settings) -> dict[str, Any]:
         "processes": True,
         "security": True,
         "dashboard_address": None,
+        "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"},  # pages of figures, on a port that is free
         "memory_limit": 0,  # as for threads and processes: the operating system's limits apply
         "local_directory": str(settings.work_dir / "dask"),
         "preload": [__name__],

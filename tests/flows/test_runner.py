@@ -279,7 +279,7 @@ def test_no_worker_of_dask_outlives_its_command(
         [*PROGRAM, "memory", "build"],
         cwd=tmp_path,
         env={
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if not name.startswith("PREFECT_LOGGING")},
             "PYTHONPATH": str(ROOT),
             "PREFECT_API_URL": prefect_server,
             "CELLAR_STORE": settings.store,
