@@ -63,10 +63,11 @@ def direct(folder: str) -> dict[str, Any]:
     began = time.perf_counter()
     name = flow.build_name(params, build.corpus, support[1], support[0])
     shards = [str(ref) for ref in build.corpus.references("corpus") if is_worker_shard(ref)]
-    results = [
+    results = flow._known(build.settings, params, shards, support)  # none, but a flow would look
+    results += [
         flow._build_shard(build.settings, params, name, shard, support[1], support[0]) for shard in shards
     ]
-    snapshot = flow._commit(build.settings, name, results, support)
+    snapshot = flow._commit(build.settings, params, name, results, support, list(build.corpus.refs))
     figures = summarise(ShardResult.from_dict(values) for values in results)
     seconds = time.perf_counter() - began
     return build.result(seconds, snapshot, figures)
@@ -187,7 +188,7 @@ def on_s3(folder: str, url: str, unit_documents: int) -> dict[str, Any]:
     ]
     of_shards = dict(counted)
     counted.clear()
-    flow._commit(build.settings, name, results, support)
+    flow._commit(build.settings, params, name, results, support, list(build.corpus.refs))
     seconds = time.perf_counter() - began
     receipts = [receipt for result in results for receipt in result["receipts"]]
     documents = sum(len(result["outcomes"]) for result in results)
