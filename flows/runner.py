@@ -63,6 +63,8 @@ def spread(task: Task[..., Any], settings: Settings, calls: Sequence[Sequence[An
     Raises:
         WorkersLost: the workers of some calls died again and again.
     """
+    if not calls:
+        return []
     there = _for_workers(settings)
     results: dict[int, Any] = {}
     dead: list[UUID] = []
