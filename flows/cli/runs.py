@@ -51,7 +51,7 @@ def ls(
     parts
         Also the runs that are part of another.
     """
-    with _api(session) as known:
+    with known_api(session) as known:
         from flows.runs import list_runs
 
         found = (
@@ -75,7 +75,7 @@ def show(run: str, /, *, session: Injected) -> None:
     from store import Store
     from store.errors import NotAStore
 
-    with _api(session) as known:
+    with known_api(session) as known:
         if not known:
             raise RunNotFound(f"nothing ran yet in {session.settings.work_dir}; `cellar runs` lists runs")
         found = details_of(find_run(run))
@@ -115,7 +115,7 @@ def start(deployment: str, /, *, set_: _Values = None, session: Injected) -> Non
 
 
 @contextmanager
-def _api(session: Injected) -> Iterator[bool]:
+def known_api(session: Injected) -> Iterator[bool]:
     """The API that knows the runs; False where nothing ever ran, without starting one."""
     from flows.server import configured_url, prefect_api
 

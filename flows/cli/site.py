@@ -2,12 +2,16 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from flows.cli.launch import Injected
+from flows.cli.session import Session
+
+if TYPE_CHECKING:
+    from flows.runs import Run
 
 app = App(name="site", help="A store as pages to look at: from a file, without a server.")
 _MIB = 1024**2
@@ -20,6 +24,7 @@ def build(
     snapshots: Annotated[int, Parameter(validator=Number(gte=0))] = 50,
     head: str | None = None,
     text: Annotated[bool, Parameter(negative="--no-text")] = True,
+    runs: Annotated[bool, Parameter(negative="--no-runs")] = True,
     text_mib: Annotated[int, Parameter(validator=Number(gte=1))] = 64,
     session: Injected,
 ) -> None:
@@ -36,6 +41,8 @@ def build(
         Only snapshots that this head pointed to.
     text
         Show what memories decode to, with the decoder's confidence.
+    runs
+        Show the runs of flows that the Prefect API knows, beside what the store's log tells.
     text_mib
         Texts on the site take this many MiB at the most; the pages say where one is left out.
     """
@@ -46,7 +53,8 @@ def build(
     store = session.open_store()
     try:
         with session.progress("build site", "elements") as progress:
-            report = build_site(store, out, options, progress=progress, warn=session.warn)
+            known = _runs(session) if runs else None
+            report = build_site(store, out, options, runs=known, progress=progress, warn=session.warn)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(f"{out} is as it was; run the same command again") from interrupt
     lines = [
@@ -56,3 +64,19 @@ def build(
         f"wrote {counted(report.files, 'file')} with {size(report.bytes)}; open {out / 'index.html'}",
     ]
     session.emit({"out": str(out), **asdict(report)}, lines)
+
+
+def _runs(session: Session) -> "list[Run] | None":
+    """The newest runs that the Prefect API knows; None where none ever ran or no API answers."""
+    from flows.cli.runs import known_api
+    from flows.errors import PrefectServerError
+    from flows.site import MOST_RUNS
+
+    try:
+        with known_api(session) as known:
+            from flows.runs import list_runs
+
+            return list_runs(limit=MOST_RUNS) if known else None
+    except PrefectServerError as error:
+        session.warn(f"the runs of flows are left out: {error}")
+        return None

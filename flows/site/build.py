@@ -1,9 +1,9 @@
 """`build_site`: everything that a store's own records say, as pages in a folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.site.changes import Membership
 from flows.site.elements import Elements
@@ -16,6 +16,9 @@ from flows.site.survey import Survey, survey
 from flows.site.texts import Texts
 from store import Store
 from tasks.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from flows.runs import Run
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,15 @@ def build_site(
     out: Path,
     options: SiteOptions,
     *,
+    runs: "Sequence[Run] | None" = None,
     progress: Progress = silent,
     warn: Callable[[object], None] = lambda _: None,
 ) -> SiteReport:
     """Write the site of a store to `out`; the same state of the store gives the same bytes.
 
     Raises UsageError where `out` holds anything but a site, SnapshotNotFound for a head that does not exist.
-    `warn` is told of what is damaged and therefore left out.
+    `runs` are those that a Prefect API knows, newest first; None where none was asked. `warn` is told of what
+    is damaged and therefore left out.
     """
     with SiteFolder(out) as folder:
         found = survey(store, most=options.snapshots, head=options.head, warn=warn)
@@ -68,7 +73,7 @@ def build_site(
         sections.write_index(texts)
         sections.write_evaluations()
         sections.write_elements()
-        sections.write_runs()
+        sections.write_runs(runs)
         return SiteReport(
             commit=found.tip.sequence,
             files=folder.files,

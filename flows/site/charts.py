@@ -37,15 +37,21 @@ class Scale:
     printed: Callable[[object], str]
 
     @classmethod
-    def covering(cls, least: float, most: float, printed: Callable[[object], str]) -> Self:
-        """A scale whose ticks enclose the values; a single value stands in the middle."""
+    def covering(
+        cls, least: float, most: float, printed: Callable[[object], str], *, finest: float, end: float
+    ) -> Self:
+        """A scale from `least` to `most`, neither below 0 nor above `end`, and no wider than need be.
+
+        Ticks are round and at least `finest` apart, so that they differ as printed.
+        """
         if not math.isfinite(least) or not math.isfinite(most):
             least, most = 0.0, 1.0
-        if most - least <= 1e-12 * max(abs(least), abs(most)):
-            gap = 0.05 * abs(most) or 0.5
-            least, most = least - gap, most + gap
-        step = _round_up((most - least) / _MOST_TICKS)
+        step = _round_up(max((most - least) / _MOST_TICKS, finest))
         first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
+        if last - first < 2:  # a single value stands between two ticks, where there is room
+            first, last = first - 1, last + 1
+        first, last = max(first, 0), min(last, math.floor(end / step + 1e-9)) if math.isfinite(end) else last
+        first, last = (first, last) if first < last else (max(last - 1, 0), max(last, 1))
         ticks = tuple(step * number for number in range(first, last + 1))
         return cls(ticks[0], ticks[-1], ticks, printed)
 

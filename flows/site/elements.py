@@ -14,6 +14,7 @@ from store import Row
 from store.rows import SCHEMA, iter_rows
 
 MOST_VERSIONS = 20
+_ATTACHABLE = ("memory", "residual", "shadow", "skill")
 MOST_VALUES = 60
 """Values of provenance or of facts that are printed of one element."""
 
@@ -123,8 +124,8 @@ class Elements:
 
 
 def kinds_of(pages: Sequence[Page]) -> Mapping[str, list[Page]]:
-    """Pages by the kind of their elements."""
+    """Pages by the kind of their elements, what attaches to a core first."""
     kinds: dict[str, list[Page]] = {}
     for page in pages:
         kinds.setdefault(page.first.partition("/")[0], []).append(page)
-    return kinds
+    return {kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: (kind not in _ATTACHABLE, kind))}

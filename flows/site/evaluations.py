@@ -1,6 +1,7 @@
 """Evaluations of a store's snapshots, and how their figures went from one to the next."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,12 +35,15 @@ class Metric:
     title: str
     about: str
     printed: Callable[[object], str]
+    finest: float
+    """The smallest step of a scale, so that its ticks differ as printed."""
+    end: float
 
 
 METRICS = (
-    Metric("nll", "Log loss", "nats per target token, lower is better", nats),
-    Metric("greedy_exact", "Continuations exactly right", "share of tasks, higher is better", share),
-    Metric("token_accuracy", "Tokens right", "share of target tokens, higher is better", share),
+    Metric("nll", "Log loss", "nats per target token, lower is better", nats, 0.01, math.inf),
+    Metric("greedy_exact", "Continuations exactly right", "of tasks, higher is better", share, 0.001, 1.0),
+    Metric("token_accuracy", "Tokens right", "of target tokens, higher is better", share, 0.001, 1.0),
 )
 
 
@@ -140,12 +144,7 @@ def _trend(name: str, evaluations: Sequence[Evaluation]) -> Trend:
 
 
 def _panels(metric: Metric, conditions: Sequence[str], evaluations: Sequence[Evaluation]) -> Iterator[Panel]:
-    """One panel a condition; all of them share one scale, so that heights can be compared."""
-    figures = [figure for one in evaluations for by in one.figures.values() if (figure := by.get(metric.key))]
-    ends = [end for f in figures for end in (f.value, f.low, f.high) if end is not None]
-    if not ends:
-        return
-    scale = Scale.covering(min(ends), max(ends), metric.printed)
+    """One panel a condition, on a scale of its own: on a common one intervals would be too small to see."""
     for condition in conditions:
         points = [
             Point(one.snapshot[:8], figure.value, figure.low, figure.high)
@@ -156,6 +155,8 @@ def _panels(metric: Metric, conditions: Sequence[str], evaluations: Sequence[Eva
         known = [one.figures[condition] for one in evaluations if condition in one.figures]
         latest = next((by[metric.key] for by in reversed(known) if metric.key in by), None)
         if latest is not None:
+            ends = [e for p in points if p is not None for e in (p.value, p.low, p.high) if e is not None]
+            scale = Scale.covering(min(ends), max(ends), metric.printed, finest=metric.finest, end=metric.end)
             label = report_conditions.label(condition)
             words = f"{metric.title}, {label}: {_words(points, metric)}"
             family = report_conditions.family_of(condition, None)

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from store import Catalog
 
-ABOUT, MOST = 32, 96
-"""Elements that a page holds, more or less, and at the most."""
+LEAST, ABOUT, MOST = 12, 32, 96
+"""Elements that a page holds at the least (but for the last of a kind), more or less, and at the most."""
 SHARD = 4096
 """Names that the search loads at once, more or less."""
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
@@ -77,8 +77,8 @@ def pages_of(names: Iterable[str]) -> Iterator[list[str]]:
             yield page
             page = []
         page.append(name)
-        ends = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % ABOUT == 0
-        if ends or len(page) == MOST:
+        ends = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % (ABOUT - LEAST) == 0
+        if (ends and len(page) >= LEAST) or len(page) == MOST:
             yield page
             page = []
     if page:

@@ -1,6 +1,7 @@
 """The parts of a site that are not elements: overview, snapshots, differences, evaluations, runs."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from flows.site.changes import MOST_CHANGES, Contents, Difference, Membership, read_contents
 from flows.site.elements import kinds_of
@@ -12,8 +13,12 @@ from flows.site.survey import Pinned, Survey, made_by
 from flows.site.texts import Texts
 from store import Commit
 
+if TYPE_CHECKING:
+    from flows.runs import Run
+
 NEWEST_COMMITS = 8
 MOST_COMMITS = 500
+MOST_RUNS = 500
 MOST_RANGES = 2000
 """Pages of one kind that the list of all pages names."""
 
@@ -47,7 +52,7 @@ class Sections:
             pinned=self._survey.pinned,
             living=self._survey.living,
             differences=self._differences,
-            charts=history_charts(self._survey.pinned),
+            charts=history_charts(self._survey),
             address=difference_path,
         )
 
@@ -97,8 +102,8 @@ class Sections:
             most=MOST_RANGES,
         )
 
-    def write_runs(self) -> None:
-        """What was done to the store, newest first."""
+    def write_runs(self, runs: "Sequence[Run] | None") -> None:
+        """Runs of flows as far as they are known, and what was done to the store, newest first."""
         commits = self._survey.commits
         self._pages.write(
             "runs.html.j2",
@@ -107,6 +112,8 @@ class Sections:
             title="Runs",
             commits=[_told(commit) for commit in commits[: -MOST_COMMITS - 1 : -1]],
             every=len(commits),
+            runs=None if runs is None else [(run, _duration(run)) for run in runs[:MOST_RUNS]],
+            most_runs=MOST_RUNS,
         )
 
     def _write_snapshot(self, pinned: Pinned, contents: Contents) -> None:
@@ -155,6 +162,11 @@ def difference_path(difference: Difference, number: int = 0) -> str:
 def _told(commit: Commit) -> tuple[Commit, str]:
     """A commit, and who made it."""
     return commit, made_by(commit.run)
+
+
+def _duration(run: "Run") -> float | None:
+    """Seconds of a run that ended; how long one goes on changes while the page is made."""
+    return None if run.state in ("Running", "Retrying", "Cancelling") else run.duration
 
 
 def _core(reference: str) -> tuple[str, str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from store import Commit, Snapshot, Store
+from store import Commit, Position, Snapshot, Store
 from store.errors import CellarError, IntegrityError, SnapshotNotFound
 from store.signature import read_signatures
 
@@ -43,7 +43,9 @@ class Survey:
     """Snapshots of the store, also those that the site leaves out."""
     tags: Mapping[str, str]
     heads: Mapping[str, str]
-    by_sequence: Mapping[int, Commit] = field(default_factory=dict)
+    positions: Mapping[str, Sequence[Position]]
+    """Where each head pointed, oldest first."""
+    by_sequence: Mapping[int, Commit]
 
     @property
     def tip(self) -> Commit:
@@ -61,11 +63,12 @@ def survey(store: Store, *, most: int, head: str | None, warn: Callable[[object]
     commits = store.history.commits()  # of the same moment as the catalog
     heads, tags = store.heads(damaged=warn), store.tags(damaged=warn)
     pins = {commit.snapshot: commit for commit in commits if commit.snapshot}
-    lines = _lines(store, heads, warn)
     if head is not None:
-        line = [position.snapshot for position in store.head_log(head)]
-        pins = {identity: commit for identity, commit in pins.items() if identity in line}
-        lines = {head: line}
+        heads = {head: store.head_log(head)[-1].snapshot}
+    positions = _positions(store, heads, warn)
+    lines = {name: [position.snapshot for position in found] for name, found in positions.items()}
+    if head is not None:
+        pins = {identity: commit for identity, commit in pins.items() if identity in lines[head]}
     order = [c.snapshot for c in sorted(pins.values(), key=lambda commit: commit.sequence, reverse=True)]
     opened = _open(store, order, warn)
     shown = list(opened)[:most] if most else list(opened)
@@ -80,7 +83,8 @@ def survey(store: Store, *, most: int, head: str | None, warn: Callable[[object]
                 opened[identity], pins[identity], names.get(identity, ()), previous, named, signers, unsound
             )
         )
-    return Survey(store, commits, pinned, len(opened), tags, heads, {c.sequence: c for c in commits})
+    by_sequence = {commit.sequence: commit for commit in commits}
+    return Survey(store, commits, pinned, len(opened), tags, heads, positions, by_sequence)
 
 
 def made_by(run: Mapping[str, Any]) -> str:
@@ -102,15 +106,17 @@ def _open(store: Store, order: Sequence[str], warn: Callable[[object], None]) ->
     return opened
 
 
-def _lines(store: Store, heads: Mapping[str, str], warn: Callable[[object], None]) -> dict[str, list[str]]:
+def _positions(
+    store: Store, heads: Mapping[str, str], warn: Callable[[object], None]
+) -> dict[str, Sequence[Position]]:
     """Where each head pointed, oldest first."""
-    lines = {}
+    found: dict[str, Sequence[Position]] = {}
     for name in heads:
         try:
-            lines[name] = [position.snapshot for position in store.head_log(name)]
+            found[name] = store.head_log(name)
         except CellarError as error:
             warn(error)
-    return lines
+    return found
 
 
 def _before(

@@ -44,7 +44,8 @@ class Cellar:
     """A store that is filled as flows fill one."""
 
     def __init__(self, url: str) -> None:
-        self.store = Store.create(url)
+        Store.create(url)
+        self.store = Store.open(url, run={"user": "somebody", "host": "somewhere", "command": ENEMY})
         words = [*TEXTS.values(), topics["yield"]]
         self.tokenizer: Tokenizer = train_bpe(words, TokenizerParams(vocab_size=500))
         self.codec = _codec(500)
@@ -81,7 +82,8 @@ class Cellar:
         params = RetrievalParams(charts=ChartParams())
         index = build_indexes(self.store, params, snapshot=first)
         snapshot = self.store.pin([*self.base, *memories, *index.all], message=message)
-        self.store.move_head("docs", snapshot.id, expect=self.store.head("docs"))
+        why = f"better {ENEMY}{CONTROLS}"
+        self.store.move_head("docs", snapshot.id, expect=self.store.head("docs"), action="promote", why=why)
         return snapshot
 
     def evaluate(self, snapshot: Snapshot, nll: float) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from flows.runs import Run
 from flows.site import SiteOptions, build_site, changes
 from store import Snapshot, Store
 from store.errors import SnapshotNotFound
@@ -44,7 +46,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        self.text += " " if tag in ("td", "th", "dd", "code") else ""
+        self.text += " " if tag in ("td", "th", "dd", "code", "br") else ""
         if tag not in VOID:
             self.open.append(tag)
 
@@ -225,3 +227,59 @@ def test_an_empty_store_has_a_site_too(tmp_path: Path) -> None:
     report = build_site(Store.create(f"file:{tmp_path}/store"), tmp_path / "site", SiteOptions())
     assert (report.snapshots, report.elements) == (0, 0)
     assert "Nothing was pinned yet" in Page(tmp_path / "site/index.html").text
+
+
+def test_runs_of_flows_are_told_as_they_ended(cellar_store: Filled, tmp_path: Path) -> None:
+    store, first, second = cellar_store
+
+    def run(number: int, flow: str, state: str, seconds: float, **more: str) -> Run:
+        given = dict.fromkeys(("deployment", "expected", "snapshot", "reason", "again")) | more
+        started = "2026-11-30T21:30:10+00:00"
+        return Run(f"{number:08x}" * 4, "name", flow, state=state, started=started, duration=seconds, **given)
+
+    runs = [
+        run(10, "nightly", "Failed", 61.0, reason=ENEMY),
+        run(11, "update", "Completed", 5.0, snapshot=second.id),
+        run(12, "update", "Running", 7.0),
+    ]
+    build_site(store, tmp_path / "site", SiteOptions(text_bytes=0), runs=runs)
+    page = Page(tmp_path / "site/runs.html")
+    text = " ".join(page.text.split())
+    assert f"0000000a nightly Failed 2026-11-30 21:30 1 min 01 s {ENEMY}" in text
+    assert f"0000000b update Completed 2026-11-30 21:30 5.0 s {second.id[:12]}" in text
+    assert "7.0 s" not in text
+    assert f"snapshots/{second.id}.html" in set(page.addresses)
+    assert first.id[:12] in text  # the log stands below
+
+
+def test_a_head_s_way_is_told_with_who_moved_it_and_why(site: Path, cellar_store: Filled) -> None:
+    _, first, second = cellar_store
+    text = " ".join(Page(site / "index.html").text.split())
+    assert "Where head docs pointed 2 positions" in text
+    way = text.split("Where head docs pointed")[1]
+    assert way.index(second.id[:12]) < way.index(first.id[:12])
+    assert "somebody@somewhere" in way
+    assert f"better {ENEMY}" in way
+
+
+def test_what_is_damaged_is_told_and_the_rest_is_there(cellar_store: Filled, tmp_path: Path) -> None:
+    store, _, _ = cellar_store
+    copy = tmp_path / "store"
+    shutil.copytree(urlsplit(store.url).path, copy)
+    row = store.catalog().latest("memory/python.lambda")
+    assert row is not None
+    (pack,) = copy.glob(f"packs/*/{row.pack}")
+    data = bytearray(pack.read_bytes())
+    data[row.offset + row.length // 2] ^= 1
+    pack.chmod(0o600)
+    pack.write_bytes(data)
+    (copy / "refs/tags/v1").write_bytes(b"not a tag")
+    warnings: list[str] = []
+    report = build_site(
+        Store.open(f"file:{copy}"), tmp_path / "site", SiteOptions(), warn=lambda w: warnings.append(str(w))
+    )
+    assert (report.texts, report.texts_left_out) == (8, 1)
+    assert "It cannot be read" in element_page(tmp_path / "site", "memory/python.lambda")
+    assert 'class="decoded"' in element_page(tmp_path / "site", NEW)
+    assert len(warnings) == 1
+    assert "refs/tags/v1" in warnings[0]
