@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from flows.run_labels import AGAIN, ATTEMPT
 
@@ -16,6 +17,8 @@ ATTEMPTS = 3
 _STOPPED = "Runner is shutting down."
 """What Prefect's runner says of runs that it ends because it was asked to stop."""
 _RECENT = timedelta(days=7)
+_MOMENT = "at"
+"""Parameter of flows whose work depends on the moment that they were scheduled for."""
 
 
 def resume(deployment_ids: Sequence[UUID]) -> list[tuple[str, str]]:
@@ -65,9 +68,14 @@ def _again(client: "SyncPrefectClient", run: "FlowRun") -> str:
     assert run.deployment_id is not None, "only runs of deployments are asked for"
     # A polite stop of the server is no fault of the work.
     faults = int(run.labels.get(ATTEMPT, 0)) + (run.state is not None and run.state.is_crashed())
+    parameters = dict(run.parameters)
+    taken = client.read_deployment(run.deployment_id).parameter_openapi_schema or {}
+    if _MOMENT in taken.get("properties", {}) and parameters.get(_MOMENT) is None and run.expected_start_time:
+        zone = ZoneInfo(str(parameters.get("timezone", "UTC")))  # "yesterday" stays the day that was meant
+        parameters[_MOMENT] = run.expected_start_time.astimezone(zone).isoformat()
     new = client.create_flow_run_from_deployment(
         run.deployment_id,
-        parameters=run.parameters,
+        parameters=parameters,
         labels={ATTEMPT: faults},
         idempotency_key=f"again-{run.id}",
     )

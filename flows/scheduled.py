@@ -15,8 +15,10 @@ from flows.evaluations import unevaluated
 from flows.maintenance import dry_run, verify_packs
 from flows.params import Params, load_params
 from flows.place import open_store
+from flows.scheduling import scheduled_for, start_all
 from flows.served import follow_server
 from flows.settings import Settings, load_settings
+from flows.update_memories import update_memories
 from store import Store
 from store.errors import CellarError
 
@@ -25,6 +27,46 @@ def _load(params_file: str | None, overrides: list[str] | None) -> tuple[Params,
     follow_server()
     params = load_params(Path(params_file) if params_file else None, overrides or ())
     return params, load_settings(quiet=True)
+
+
+def _update(
+    head: str | None = None,
+    params_file: str | None = None,
+    overrides: list[str] | None = None,
+    partitions: list[str] | None = None,
+    drop_partitions: list[str] | None = None,
+    skip_missing: bool = False,
+    timezone: str = "UTC",
+    at: str | None = None,
+    wait_minutes: float = 0.0,
+    then: list[str] | None = None,
+) -> dict[str, Any]:
+    """Bring a head up to date with its source; a head that is new starts with the chain up to the snapshot.
+
+    Args:
+        head: the head to move, by default the one with the name of the corpus.
+        params_file: a parameter file, by default params.yaml where there is one.
+        overrides: parameters that win, such as `corpus.path=notes`.
+        partitions: names, dates and ranges, or `today` and `yesterday`.
+        drop_partitions: partitions to leave out from now on.
+        skip_missing: pass over partitions that have no file.
+        timezone: whose days `today` and `yesterday` are.
+        at: the moment that these are seen from, by default the one that the run was scheduled for.
+        wait_minutes: how long to wait for another run on the same head.
+        then: deployments to start once the head has moved.
+    """
+    params, settings = _load(params_file, overrides)
+    result = update_memories(
+        params,
+        settings,
+        head or params.corpus.name,
+        partitions=partitions,
+        drop_partitions=drop_partitions,
+        skip_missing=skip_missing,
+        wait_s=60 * wait_minutes,
+        at=at or scheduled_for(timezone),
+    )
+    return {**result, "then": start_all(then or ()) if result["moved"] else {}}
 
 
 def _build(params_file: str | None = None, overrides: list[str] | None = None) -> dict[str, Any]:
@@ -92,6 +134,7 @@ def _gc(grace_days: float = 7.0, retain_days: float = 30.0) -> dict[str, Any]:
     return dry_run(load_settings(quiet=True), timedelta(days=grace_days), timedelta(days=retain_days))
 
 
+update = flow(_update, name="update")
 build = flow(_build, name="build")
 evaluate_new = flow(_evaluate_new, name="evaluate-new")
 verify = flow(_verify, name="verify")
