@@ -116,15 +116,27 @@ def start(deployment: str, /, *, set_: _Values = None, session: Injected) -> Non
 
 @contextmanager
 def known_api(session: Injected) -> Iterator[bool]:
-    """The API that knows the runs; False where nothing ever ran, without starting one."""
+    """The API that knows the runs; False where nothing ever ran, without starting one.
+
+    Raises PrefectServerError where the configured one does not answer, or refuses.
+    """
+    import httpx
+
+    from flows.errors import PrefectServerError
     from flows.server import configured_url, prefect_api
 
     home = session.settings.work_dir / "prefect"
     if configured_url() is None and not (home / "prefect.db").exists():
         yield False
         return
-    with prefect_api(home):
-        yield True
+    try:
+        with prefect_api(home):
+            yield True
+    except httpx.HTTPError as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PrefectServerError(
+            f"the Prefect API does not answer as it should ({reason}); look at PREFECT_API_URL, or start it"
+        ) from error
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -52,8 +52,8 @@ def build(
     options = SiteOptions(snapshots, head, text_mib * _MIB if text else 0)
     store = session.open_store()
     try:
+        known = _runs(session) if runs else None
         with session.progress("build site", "elements") as progress:
-            known = _runs(session) if runs else None
             report = build_site(store, out, options, runs=known, progress=progress, warn=session.warn)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(f"{out} is as it was; run the same command again") from interrupt
@@ -74,9 +74,11 @@ def _runs(session: Session) -> "list[Run] | None":
 
     try:
         with known_api(session) as known:
+            if not known:
+                return None
             from flows.runs import list_runs
 
-            return list_runs(limit=MOST_RUNS) if known else None
+            return list_runs(limit=MOST_RUNS)
     except PrefectServerError as error:
         session.warn(f"the runs of flows are left out: {error}")
         return None

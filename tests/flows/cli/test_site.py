@@ -8,6 +8,7 @@ import pytest
 
 from flows.site.folder import SiteFolder
 from store import Element, Store
+from tests.e2e.workplace import Workplace
 
 Cellar = Callable[..., tuple[int, str, str]]
 
@@ -20,7 +21,7 @@ def store(workplace: Path) -> Store:
 
 
 def test_a_site_is_written_where_it_is_asked_for(cellar: Cellar, store: Store, workplace: Path) -> None:
-    code, out, err = cellar("site", "build", "--out", "pages")
+    code, out, err = cellar("site", "build", "--out", "pages", "--quiet")
     assert (code, err) == (0, "")
     assert "1 snapshot, 1 element" in out
     assert "open pages/index.html" in out
@@ -74,3 +75,34 @@ def test_an_interrupted_build_says_that_the_old_site_is_there(
     assert code == 130
     assert "build/site is as it was" in err
     assert (workplace / "build/site/index.html").read_bytes() == before
+
+
+def test_runs_of_a_real_api_are_on_the_page(
+    cellar: Cellar, store: Store, workplace: Path, prefect_server: str
+) -> None:
+    from prefect import flow
+
+    @flow(name="nightly-of-the-site", retries=0)
+    def fails() -> None:
+        raise ValueError("the source <b>is gone</b>")
+
+    with pytest.raises(ValueError, match="the source"):
+        fails()
+    code, _, err = cellar("site", "build", "--quiet")
+    assert (code, err) == (0, "")
+    page = (workplace / "build/site/runs.html").read_text()
+    row = next(row for row in page.split("<tr>") if "nightly-of-the-site" in row)
+    assert "Failed" in row
+    assert "the source &lt;b&gt;is gone&lt;/b&gt;" in row
+
+
+def test_an_api_that_does_not_answer_is_said_and_the_site_is_there(
+    store: Store, workplace: Path, tmp_path: Path
+) -> None:
+    place = Workplace(workplace, {"PREFECT_HOME": str(tmp_path / "prefect")})
+    ended = place.cellar(
+        *("site", "build", "--quiet", "--store", store.url), PREFECT_API_URL="http://127.0.0.1:9/api"
+    )
+    assert ended.code == 0, ended.err
+    assert "the runs of flows are left out" in ended.err
+    assert "No Prefect API was asked" in (workplace / "build/site/runs.html").read_text()
