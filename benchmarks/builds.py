@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +61,7 @@ def direct(folder: str) -> dict[str, Any]:
     build = _Inputs(folder, "direct")
     support = [str(build.codec.one("codec")), str(build.tokenizer.one("tokenizer"))]
     params = build.params.memory
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     name = flow.build_name(params, build.corpus, support[1], support[0])
     shards = [str(ref) for ref in build.corpus.references("corpus") if is_worker_shard(ref)]
     results = flow._known(build.settings, params, shards, support)  # none, but a flow would look
@@ -69,8 +70,8 @@ def direct(folder: str) -> dict[str, Any]:
     ]
     snapshot = flow._commit(build.settings, params, name, results, support, list(build.corpus.refs))
     figures = summarise(ShardResult.from_dict(values) for values in results)
-    seconds = time.perf_counter() - began
-    return build.result(seconds, snapshot, figures)
+    spent = time.perf_counter() - began, time.process_time() - cpu
+    return build.result(spent, snapshot, figures)
 
 
 def through_prefect(folder: str, runner: str = "threads", workers: int = 1) -> dict[str, Any]:
@@ -78,9 +79,10 @@ def through_prefect(folder: str, runner: str = "threads", workers: int = 1) -> d
     from flows.build_memory import build_memory
 
     build = _Inputs(folder, runner, runner=runner, workers=workers)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     pin = build_memory(build.params, build.settings, build.corpus, build.tokenizer, build.codec)
-    return build.result(time.perf_counter() - began, pin.snapshot, pin.figures)
+    spent = time.perf_counter() - began, time.process_time() - cpu
+    return build.result(spent, pin.snapshot, pin.figures)
 
 
 def on_dask(folder: str, workers: int) -> dict[str, Any]:
@@ -97,10 +99,10 @@ def on_dask(folder: str, workers: int) -> dict[str, Any]:
         client.run(_load)
         started = time.perf_counter() - began
         build = _Inputs(folder, f"dask-{workers}", runner="dask", dask_address=cluster.scheduler_address)
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         pin = build_memory(build.params, build.settings, build.corpus, build.tokenizer, build.codec)
-        seconds = time.perf_counter() - began
-    return {**build.result(seconds, pin.snapshot, pin.figures), "started_s": started}
+        spent = time.perf_counter() - began, time.process_time() - cpu
+    return {**build.result(spent, pin.snapshot, pin.figures), "started_s": started}
 
 
 class _Inputs:
@@ -121,12 +123,29 @@ class _Inputs:
             read_pin(place / "pins", stage) for stage in ("corpus", "tokenizer", "codec")
         )
 
-    def result(self, seconds: float, snapshot: str | None, figures: dict[str, Any]) -> dict[str, Any]:
-        """Take the copy away and say what was built."""
+    def result(
+        self, spent: tuple[float, float], snapshot: str | None, figures: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Take the copy away and say what was built in so many seconds, and of processor time here."""
         packs = [path.stat().st_size for path in self._copy.glob("packs/*/*")]
         shutil.rmtree(self._copy)
         counts = {name: figures[name] for name in ("documents", "published", "tokens", "blocks", "steps")}
-        return {"seconds": seconds, "snapshot": snapshot, **counts, "packs": len(packs), "bytes": sum(packs)}
+        seconds, cpu_s = spent
+        made = {"seconds": seconds, "cpu_s": cpu_s, "snapshot": snapshot}
+        return {**made, **counts, "packs": len(packs), "bytes": sum(packs)}
+
+
+def _memory_of(results: list[dict[str, Any]]) -> int:
+    """Bytes that the flow's own process needs for what workers return, as JSON values and as objects."""
+    from tasks.memory import ShardResult
+
+    text = json.dumps(results)
+    tracemalloc.start()
+    kept = [(values, ShardResult.from_dict(values)) for values in json.loads(text)]
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(kept) == len(results)
+    return taken
 
 
 def _load() -> None:
@@ -182,21 +201,21 @@ def on_s3(folder: str, url: str, unit_documents: int) -> dict[str, Any]:
     support = [str(build.codec.one("codec")), str(build.tokenizer.one("tokenizer"))]
     shards = [str(ref) for ref in build.corpus.references("corpus") if is_worker_shard(ref)]
     name = flow.build_name(params, build.corpus, support[1], support[0])
-    began = time.perf_counter()
+    began = time.process_time()
     results = [
         flow._build_shard(build.settings, params, name, shard, support[1], support[0]) for shard in shards
     ]
     of_shards = dict(counted)
     counted.clear()
     flow._commit(build.settings, params, name, results, support, list(build.corpus.refs))
-    seconds = time.perf_counter() - began
+    cpu_s = time.process_time() - began
     receipts = [receipt for result in results for receipt in result["receipts"]]
     documents = sum(len(result["outcomes"]) for result in results)
     sizes = [item.size for item in there.list("packs/")]
     parts = [item.size for item in there.list("builds/") if "/parts/" in item.key]
     index = [item.size for item in there.list("index/")]
     return {
-        "seconds": seconds,
+        "cpu_s": cpu_s,
         "documents": documents,
         "shards": len(shards),
         "units": len(receipts),
@@ -206,5 +225,5 @@ def on_s3(folder: str, url: str, unit_documents: int) -> dict[str, Any]:
         "largest_pack": max(sizes),
         "part_bytes": sum(parts),
         "index_bytes": sum(index),
-        "result_bytes": len(json.dumps(results)),
+        "result_bytes": _memory_of(results),
     }

@@ -32,7 +32,7 @@ _WRITES = ("PutObject", "ListObjectsV2")
 class Measured:
     """What one element, unit, shard and commit cost, from one build into a real S3 server.
 
-    `core_s` is seconds of one core an element; `pack_bytes`, `part_bytes`, `index_bytes` and `result_bytes`
+    `core_s` is seconds of processor time an element; `pack_bytes`, `part_bytes`, `index_bytes` and `result_bytes`
     (what the flow's own process keeps) are bytes an element. Requests: writes and reads of a unit; of a shard
     beside its units; of a commit for each unit, and beside them.
     """
@@ -105,7 +105,7 @@ def measured(small: dict[str, Any], large: dict[str, Any]) -> Measured:
     commit_unit = (commits[0] - commits[1]) / more
     documents, shards, units = large["documents"], large["shards"], large["units"]
     return Measured(
-        core_s=large["seconds"] / documents,
+        core_s=large["cpu_s"] / documents,
         pack_bytes=large["pack_bytes"] / documents,
         part_bytes=large["part_bytes"] / documents,
         index_bytes=large["index_bytes"] / documents,

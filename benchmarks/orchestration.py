@@ -55,7 +55,7 @@ class Bench:
 def overhead(bench: Bench) -> Section:
     """The flow in threads against its own step functions."""
     section = Section("a build through Prefect against the same step functions")
-    ratios = []
+    ratios, processor = [], []
     for turn in range(bench.runs):
         tasks = ["direct", "through_prefect"] if turn % 2 == 0 else ["through_prefect", "direct"]
         results = {task: bench.run(task) for task in tasks}
@@ -63,9 +63,11 @@ def overhead(bench: Bench) -> Section:
         section.figure("step functions", "s").add(direct["seconds"], direct["rss"])
         section.figure("through Prefect, threads", "s").add(flow["seconds"], flow["rss"])
         ratios.append(flow["seconds"] / direct["seconds"])
+        processor.append(flow["cpu_s"] / direct["cpu_s"])
     section.notes.append(_counts(direct))
     section.notes.append(f"Ratios of neighbouring runs: {' '.join(f'{ratio:.3f}' for ratio in ratios)}.")
     section.require("through Prefect / step functions, median", median(ratios), most=MOST_OVERHEAD)
+    section.require("the same in processor time of the building process", median(processor))
     return section
 
 

@@ -99,7 +99,7 @@ def test_costs_on_paper_follow_from_what_was_measured() -> None:
         shards = {"PutObject": 2 * units + 3 * 4, "HeadObject": units + 5 * 4}
         commit = {"GetObject": 2 * units + 7}
         per_document = dict.fromkeys(("pack_bytes", "part_bytes", "index_bytes", "result_bytes"), 96 * 100)
-        counts = {"seconds": 192.0, "documents": 96, "shards": 4, "units": units}
+        counts = {"cpu_s": 192.0, "documents": 96, "shards": 4, "units": units}
         return {**counts, "requests_of_shards": shards, "requests_of_commit": commit, **per_document}
 
     one = measured(run(4), run(32))
