@@ -32,7 +32,7 @@ _WRITES = ("PutObject", "ListObjectsV2")
 class Measured:
     """What one element, unit, shard and commit cost, from one build into a real S3 server.
 
-    `core_s` is seconds of processor time an element; `pack_bytes`, `part_bytes`, `index_bytes` and `result_bytes`
+    `core_s` is processor time an element; `pack_bytes`, `part_bytes`, `index_bytes` and `result_bytes`
     (what the flow's own process keeps) are bytes an element. Requests: writes and reads of a unit; of a shard
     beside its units; of a commit for each unit, and beside them.
     """
