@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flows import watch
+from flows import degraded, watch
 from flows.build_indexes import train_reranker_task
 from flows.build_memory import (
     build_name,
@@ -251,6 +251,7 @@ def _flow(
             record = {**run.recorded(corpora), "update": {"head": head, "previous": base.id, **counts}}
             _pin_task(settings, head, refs, base.id, message, record)
     figures = summarise(results)
+    degraded.tell_of_build(settings, identity, figures)
     return {
         "head": head,
         "snapshot": identity,
