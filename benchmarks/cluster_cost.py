@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -171,6 +172,7 @@ def table(sizes: Sequence[int], plan: Plan, one: Measured) -> list[str]:
 def main() -> int:
     """Print what was measured, and what follows."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers end and the space is freed
     if options.measure:
         one = measure_here(options.documents, options.codec_steps)
         options.figures.parent.mkdir(parents=True, exist_ok=True)
