@@ -17,6 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
 from flows import notify
+from flows.assets import record_assets
 from flows.run_labels import record_process, record_snapshot
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
@@ -82,5 +83,5 @@ def flow(function: Callable[P, R], *, name: str) -> Flow[P, R]:
         on_failure=[notify.on_end],
         on_crashed=[notify.on_end],
         on_running=[record_process],
-        on_completion=[record_snapshot],
+        on_completion=[record_snapshot, record_assets],
     )

@@ -81,11 +81,21 @@ def made_from(store: Store, named: Mapping[str, str], depth: int, seen: set[str]
 def _inputs_of(store: Store, row: Row, depth: int, seen: set[str]) -> list[dict[str, Any]]:
     """The elements and the snapshot that an element requires, or that its records name."""
     run = commit_of(store, row).run
-    named = {**roles({"inputs": run.get("inputs", [])}), **roles(row.provenance)}
-    named |= {version: named.get(version, "requires") for version in row.requires}
-    found = made_from(store, named, depth, seen)
+    found = made_from(store, _named(row, run), depth, seen)
     snapshot = row.provenance.get("snapshot", run.get("snapshot"))
     return [*found, {"role": "snapshot", "snapshot": snapshot}] if is_snapshot_id(snapshot) else found
+
+
+def sources_of(store: Store, row: Row) -> list[Row]:
+    """The elements that an element requires, or that its records name."""
+    named = _named(row, commit_of(store, row).run)
+    return sorted(store.catalog().get_all(named).values(), key=lambda source: source.name)
+
+
+def _named(row: Row, run: Mapping[str, Any]) -> dict[str, str]:
+    """The versions that an element requires or that its records name, with their roles."""
+    named = {**roles({"inputs": run.get("inputs", [])}), **roles(row.provenance)}
+    return named | {version: named.get(version, "requires") for version in row.requires}
 
 
 def _made_with(store: Store, row: Row, depth: int, progress: Progress) -> list[list[str]]:
