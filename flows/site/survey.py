@@ -1,7 +1,6 @@
 """What a site tells about: the snapshots of a store with their names and histories, read once."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,32 +58,33 @@ def survey(store: Store, *, most: int, head: str | None, warn: Callable[[object]
     Raises SnapshotNotFound where there is no such head. `warn` is told of damaged names and snapshots, which
     are left out.
     """
-    store.catalog()
-    commits = store.history.commits()  # of the same moment as the catalog
+    held = store.snapshots()
+    store.catalog()  # later than the list, so that what the snapshots hold is visible
+    commits = store.history.commits()
     heads, tags = store.heads(damaged=warn), store.tags(damaged=warn)
-    pins = {commit.snapshot: commit for commit in commits if commit.snapshot}
     if head is not None:
         heads = {head: store.head_log(head)[-1].snapshot}
     positions = _positions(store, heads, warn)
     lines = {name: [position.snapshot for position in found] for name, found in positions.items()}
     if head is not None:
-        pins = {identity: commit for identity, commit in pins.items() if identity in lines[head]}
-    order = [c.snapshot for c in sorted(pins.values(), key=lambda commit: commit.sequence, reverse=True)]
-    opened = _open(store, order, warn)
-    shown = list(opened)[:most] if most else list(opened)
-    names = _names(tags, heads)
-    pinned = []
-    for place, identity in enumerate(shown):
-        before = list(opened)[place + 1] if place + 1 < len(opened) else ""
-        previous, named = _before(identity, lines, opened) or (before, "the order of pinning")
-        signers, unsound = _signers(store, identity)
-        pinned.append(
-            Pinned(
-                opened[identity], pins[identity], names.get(identity, ()), previous, named, signers, unsound
-            )
-        )
+        held = [snapshot for snapshot in held if snapshot.id in lines[head]]
+    held.sort(key=lambda snapshot: snapshot.commit.sequence, reverse=True)
+    names, living = _names(tags, heads), {snapshot.id for snapshot in held}
+    pinned: list[Pinned] = []
+    for place, one in enumerate(held):
+        if most and len(pinned) == most:
+            break
+        earlier = held[place + 1].id if place + 1 < len(held) else ""
+        previous, line = _before(one.id, lines, living) or (earlier, "the order of pinning")
+        try:
+            opened = store.snapshot(one.id)
+        except (IntegrityError, SnapshotNotFound) as error:  # damaged, or collected just now
+            warn(f"a snapshot is left out: {error}")
+            continue
+        signers, unsound = _signers(store, one.id)
+        pinned.append(Pinned(opened, one.commit, names.get(one.id, ()), previous, line, signers, unsound))
     by_sequence = {commit.sequence: commit for commit in commits}
-    return Survey(store, commits, pinned, len(opened), tags, heads, positions, by_sequence)
+    return Survey(store, commits, pinned, len(held), tags, heads, positions, by_sequence)
 
 
 def made_by(run: Mapping[str, Any]) -> str:
@@ -92,18 +92,6 @@ def made_by(run: Mapping[str, Any]) -> str:
     command = run.get("command") or run.get("flow") or run.get("flow_name") or ""
     who = "@".join(str(run[name]) for name in ("user", "host") if run.get(name))
     return " by ".join(str(part) for part in (command, who) if part)
-
-
-def _open(store: Store, order: Sequence[str], warn: Callable[[object], None]) -> dict[str, Snapshot]:
-    """Snapshots that still exist, in the order given; the log also tells of those collected since."""
-    opened: dict[str, Snapshot] = {}
-    for identity in order:
-        with suppress(SnapshotNotFound):
-            try:
-                opened[identity] = store.snapshot(identity)
-            except IntegrityError as error:
-                warn(f"a snapshot is left out: {error}")
-    return opened
 
 
 def _positions(
@@ -120,7 +108,7 @@ def _positions(
 
 
 def _before(
-    identity: str, lines: Mapping[str, Sequence[str]], living: Mapping[str, Snapshot]
+    identity: str, lines: Mapping[str, Sequence[str]], living: Collection[str]
 ) -> tuple[str, str] | None:
     """The snapshot that a head pointed to before it first came to `identity`, if that still exists."""
     for name, line in sorted(lines.items()):
