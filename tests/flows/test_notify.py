@@ -18,6 +18,7 @@ from flows.notify import Notifications, load_notifications
 from flows.settings import load_settings
 from store import Element, Store
 from store.errors import InputError
+from tests.e2e.workplace import ROOT
 from tests.flows.receiver import SECRET, Receiver, receiving
 
 FIELDS = {
@@ -71,6 +72,13 @@ def test_a_failure_is_told_in_fields_and_in_words_that_call_nobody(receiver: Rec
     assert told["text"].startswith(
         "cellar: build-memory failed: &lt;!channel&gt; no &amp; more (run 42, store "
     )
+
+
+def test_the_message_has_the_fields_that_are_documented() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").partition("## Notifications")[2]
+    shown = json.loads(page.partition("```json")[2].partition("```")[0])
+    assert shown.keys() == FIELDS
+    assert shown["reason"] in shown["text"]
 
 
 def test_nobody_is_told_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
