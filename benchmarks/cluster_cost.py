@@ -2,6 +2,7 @@
 
     python -m benchmarks.cluster_cost --measure                measure the figures, keep and use them
     python -m benchmarks.cluster_cost                          52,809, 1 M and 100 M elements, from these
+    python -m benchmarks.cluster_cost --core-s .08 --pack-bytes 16626       with figures of a larger build
     python -m benchmarks.cluster_cost --hours 2 --core-hour .03 --elements 5000000
 
 Prices are parameters; the defaults are list prices of one provider as of 2025, in US dollars, to be replaced.
@@ -180,7 +181,11 @@ def main() -> int:
     elif not options.figures.exists():
         print(f"no figures in {options.figures}; run with --measure first", file=sys.stderr)
         return 2
-    one = Measured(**json.loads(options.figures.read_text()))
+    given = {name: getattr(options, name) for name in ("core_s", "pack_bytes")}
+    one = Measured(
+        **json.loads(options.figures.read_text())
+        | {name: value for name, value in given.items() if value is not None}
+    )
     plan = Plan(**{name: getattr(options, name) for name in Plan.__dataclass_fields__})
     print(json.dumps(asdict(one), indent=1))
     print("\n".join(table(options.elements or SIZES, plan, one)))
@@ -193,6 +198,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=512, help="memories of that build (512)")
     parser.add_argument("--codec-steps", type=int, default=300, help="updates of its codec (300)")
     parser.add_argument("--figures", type=Path, default=Path("build/benchmarks/cluster_cost.json"))
+    parser.add_argument("--core-s", type=float, help="seconds of one core an element, measured elsewhere")
+    parser.add_argument("--pack-bytes", type=float, help="bytes of an element, measured elsewhere")
     parser.add_argument("--elements", type=int, nargs="*", help="sizes (52809 1000000 100000000)")
     parser.add_argument("--hours", type=float, default=8, help="that the computation may take (8)")
     parser.add_argument("--unit", type=int, default=4096, help="memory.unit_documents (4096)")
