@@ -30,6 +30,10 @@ _WRITES = ("PutObject", "ListObjectsV2")
 """Requests that are billed as writes."""
 
 
+_SHARDS_A_WORKER = 4
+"""With fewer, workers wait for the last ones to finish."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """What one element, unit, shard and commit cost, from one build into a real S3 server.
@@ -74,10 +78,12 @@ def figures(elements: int, plan: Plan, one: Measured) -> dict[str, float]:
     workers = max(1, ceil(core_hours / plan.hours))
     writes = units * one.unit_writes + shards * one.shard_writes + builds * one.commit_rest
     reads = units * (one.unit_reads + one.commit_unit_reads) + shards * one.shard_reads
+    busy = max(1, ceil(min(elements, plan.per_build) / plan.shard) // _SHARDS_A_WORKER)
     stored = elements * (one.pack_bytes + one.part_bytes + one.index_bytes)
     seconds = core_hours * 3600 / workers
     return {
-        "builds, one after the other": builds,
+        "builds": builds,
+        "builds side by side": ceil(workers / busy),
         "shards": shards,
         "core-hours": core_hours,
         "workers of one core": workers,
@@ -90,7 +96,7 @@ def figures(elements: int, plan: Plan, one: Measured) -> dict[str, float]:
         "read requests": reads,
         "writes a second, mean": writes / seconds,
         "reads a second, mean": reads / seconds,
-        "GB in the flow's process": min(elements, plan.per_build) * one.result_bytes / 1e9,
+        "GB in the process of a flow": min(elements, plan.per_build) * one.result_bytes / 1e9,
         "$ of cores": core_hours * plan.core_hour,
         "$ of requests": writes / 1000 * plan.writes_1000 + reads / 1000 * plan.reads_1000,
         "$ of storage a month": stored / 1e9 * plan.gb_month,
@@ -202,8 +208,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pack-bytes", type=float, help="bytes of an element, measured elsewhere")
     parser.add_argument("--elements", type=int, nargs="*", help="sizes (52809 1000000 100000000)")
     parser.add_argument("--hours", type=float, default=8, help="that the computation may take (8)")
-    parser.add_argument("--unit", type=int, default=4096, help="memory.unit_documents (4096)")
-    parser.add_argument("--shard", type=int, default=16_384, help="elements a shard (16384)")
+    parser.add_argument("--unit", type=int, default=2560, help="memory.unit_documents (2560)")
+    parser.add_argument("--shard", type=int, default=10_240, help="elements a shard (10240)")
     parser.add_argument("--per-build", type=int, default=1_000_000, help="elements of one build (1000000)")
     parser.add_argument("--core-hour", type=float, default=0.045, help="price of a core for an hour (.045)")
     parser.add_argument("--gb-month", type=float, default=0.023, help="price of storage (.023)")

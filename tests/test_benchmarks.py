@@ -108,7 +108,7 @@ def test_costs_on_paper_follow_from_what_was_measured() -> None:
     assert (one.shard_writes, one.shard_reads, one.commit_unit_reads, one.commit_rest) == (3.0, 5.0, 2.0, 7.0)
     plan = Plan(1.0, unit=10, shard=100, per_build=500, core_hour=1, gb_month=1, writes_1000=1, reads_1000=1)
     found = figures(1000, plan, one)
-    assert found["builds, one after the other"] == 2
+    assert (found["builds"], found["builds side by side"]) == (2, 1)
     assert found["write requests"] == 100 * 2 + 10 * 3 + 2 * 7
     assert found["read requests"] == 100 * 3 + 10 * 5
     assert found["$ of cores"] == pytest.approx(2000 / 3600)
