@@ -31,7 +31,7 @@ from tests.store.samples import codec, memory
 
 pytestmark = pytest.mark.s3
 HEX = "a" * 64
-LOOK = ("index", "snapshots", "log", "refs", "pins", "gc", "builds")
+LOOK = ("index", "snapshots", "log", "refs", "pins", "claims", "gc", "builds")
 ENTRY = log_key(10**6)
 
 
@@ -113,6 +113,8 @@ def filled(place: Place) -> Place:
     clock.forward(backend, days=40)
     assert collect(Store(backend), apply=True).condemned.packs == 1
     place.cellar("hold", "add", "run", "v1")
+    with store.claim("main", owner="test"):
+        pass
     write_key_pair(place.folder / "key")
     place.cellar("snapshot", "sign", "v1", "--key", "key")
     build = store.build("running", owner="test")
@@ -162,7 +164,9 @@ def test_a_worker_builds_and_a_committer_commits(place: Place) -> None:
                         writer.add(element)
                         writer.finish()
             assert len(build.receipts()) == len(elements), renewed
-    place.check("worker", requests, unused=of_reader("refs", "signatures", "pins", "gc", "snapshots"))
+    place.check(
+        "worker", requests, unused=of_reader("refs", "signatures", "pins", "claims", "gc", "snapshots")
+    )
     refused(place, "put", ENTRY, FORMAT_KEY, index_key(HEX), snapshot_key(HEX), "refs/tags/x", "gc/turn.json")
     refused(place, "delete", pack_key(HEX), lease_key("b"), log_key(1))
     assert len(store.catalog()) == 1
@@ -182,6 +186,8 @@ def test_a_worker_builds_and_a_committer_commits(place: Place) -> None:
         place.cellar("snapshot", "sign", "v1", "--key", "key")
         with store.hold("run", store.tags()["v1"], seconds=60, owner="committer") as hold:
             hold.take()
+        with store.claim("main", owner="committer") as claim:
+            claim.check()
         place.cellar("snapshot", "export", "v1", "x.tar")
         place.cellar("snapshot", "import", "x.tar")
     # Needed only where a collection came in between, which tests of the store arrange.
@@ -214,7 +220,7 @@ def test_the_collector_alone_removes(filled: Place) -> None:
 
     assert [item.key for item in store.backend.list(snapshot_key(unnamed))] == []
     assert [item.key for item in store.backend.list("builds/")] == []
-    filled.check("collector", requests)
+    filled.check("collector", requests, unused=of_reader("claims"))
     refused(filled, "delete", log_key(1), "refs/tags/v1", FORMAT_KEY, "pins/run.json", "gc/turn.json")
     refused(filled, "put", pack_key(HEX), snapshot_key(HEX), "refs/heads/main", lease_key("b"))
     filled.become(None)
