@@ -118,8 +118,11 @@ def _launch(
     debug
         Show the traceback of an error.
     """
-    # Prefect reads this when it is imported. An error ends in one sentence of ours, so its own log stays out.
+    # Prefect reads these when it is imported. An error ends in one sentence of ours: its own log stays out,
+    # and it reports nothing home unless somebody asked for that.
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if debug else "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
     command, bound, injected = app.parse_args(tokens)
     session = Session(store_url=store, as_json=json, quiet=quiet, debug=debug)
     extra = {"session": session} if "session" in injected else {}
