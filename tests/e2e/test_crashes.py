@@ -1,17 +1,14 @@
 """Whatever is killed with -9 leaves no run, slot or process behind, and the work goes on to the same end."""
 
-import json
 import os
 import signal
-import sqlite3
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 
 import psutil
 import pytest
 
 from flows.pins import Stage
+from tests.e2e.serving import QUICK, is_gone, note, processes_of, run_of, runs, served_states, slots_taken
 from tests.e2e.workplace import TRAINED, Workplace, ended, servers_of, wait_for
 
 pytestmark = pytest.mark.slow
@@ -24,7 +21,6 @@ deployments:
   concurrency_limit: {limit: 1, collision_strategy: CANCEL_NEW}
 """
 REBUILT: tuple[Stage, ...] = ("memory", "indexes", "snapshot", "core", "evaluation")
-QUICK = {"PREFECT_RUNNER_POLL_FREQUENCY": "1"}
 
 
 @pytest.fixture
@@ -37,60 +33,6 @@ def served(copy: Workplace) -> Iterator[Workplace]:
     yield copy
     for pid in processes_of(copy):
         os.kill(pid, signal.SIGKILL)
-
-
-def processes_of(workplace: Workplace) -> list[int]:
-    """Every process that works in the workplace."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            working_here = process.cwd() == str(workplace.folder)
-            if working_here and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
-
-
-def note(workplace: Workplace) -> dict[str, int]:
-    """What the serving process says of itself."""
-    try:
-        return dict(json.loads((workplace.work / "prefect" / "serve.json").read_text()))
-    except FileNotFoundError:
-        return {}
-
-
-def run_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
-    """The processes of runs that a serving one has started."""
-    found = []
-    for child in psutil.Process(process.pid).children():
-        with suppress(psutil.NoSuchProcess):  # or it ended and waits to be noticed, which is a kind of that
-            if "prefect.engine" in child.cmdline():
-                found.append(child)
-    return found
-
-
-def slots_taken(workplace: Workplace) -> int:
-    with sqlite3.connect(workplace.work / "prefect" / "prefect.db") as database:
-        [(taken,)] = database.execute("select coalesce(sum(active_slots), 0) from concurrency_limit_v2")
-    return int(taken)
-
-
-def runs(workplace: Workplace, *options: str) -> list[dict[str, str]]:
-    listed = workplace.cellar("runs", "--json", "--limit", "0", *options)
-    assert listed.code == 0, listed.err
-    return list(json.loads(listed.out))
-
-
-def served_states(workplace: Workplace) -> list[str]:
-    """States of the runs of deployments, straight from the database of the server."""
-    with sqlite3.connect(workplace.work / "prefect" / "prefect.db") as database:
-        found = database.execute("select state_name from flow_run where deployment_id is not null")
-        return [name for (name,) in found]
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_serves(
