@@ -30,30 +30,31 @@ class Broken:
     reason: str
 
 
-def recover(*, alone: bool = False) -> list[Broken]:
+def recover(*, ours: bool, alone: bool = False) -> list[Broken]:
     """End the runs of dead processes, and the tasks of ended runs, in the API of this process.
 
     A run that a process on another machine runs is left alone. Slots that tasks of dead runs hold are given
     back.
 
     Args:
+        ours: the API serves nobody else, so that a run that never noted its process is one that broke off.
         alone: nothing but the caller can have started runs that are not in a process yet.
     """
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        broken = [_end(client, run) for run in _unfinished(client) if _is_dead(run, alone=alone)]
+        broken = [_end(client, run) for run in _unfinished(client) if _is_dead(run, ours=ours, alone=alone)]
         _end_tasks(client, {UUID(run.id) for run in broken})
     return broken
 
 
-def _is_dead(run: "FlowRun", *, alone: bool) -> bool:
+def _is_dead(run: "FlowRun", *, ours: bool, alone: bool) -> bool:
     process = run.labels.get(PROCESS)
     if process is not None:
         return is_gone(str(process)) is True
     assert run.state is not None, "the API returns runs with their state"
     age = datetime.now(UTC) - run.state.timestamp
-    return run.work_pool_name is None and (alone or age > _NAMELESS)
+    return ours and run.work_pool_name is None and (alone or age > _NAMELESS)
 
 
 def _end(client: "SyncPrefectClient", run: "FlowRun") -> Broken:

@@ -60,7 +60,7 @@ def serve(
     home = settings.work_dir / "prefect"
     with serve_lock(home) as lock, _environment(settings), _api(home, settings, lock) as server:
         url = server.url if server else str(configured_url())
-        for broken in recover(alone=server is not None):
+        for broken in recover(ours=server is not None, alone=server is not None):
             say(f"{broken.flow} {broken.id}: {broken.reason}")
         provide_limit(settings, owner=server is not None)
         runner, ids = _register(deployments)
@@ -135,6 +135,10 @@ def _run(runner: "Runner", watcher: "_Watcher") -> None:
     watcher.start()
     try:
         asyncio.run(runner.start())
+    except (RuntimeError, httpx.HTTPError, ExceptionGroup) as error:
+        raise PrefectServerError(
+            "the Prefect API did not answer for too long; look at it and start `cellar serve` again"
+        ) from error
     finally:
         watcher.stop()
         signal.signal(signal.SIGINT, previous)
@@ -159,12 +163,10 @@ class _Watcher(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        from prefect.exceptions import PrefectHTTPStatusError
-
         while True:
             try:
                 self._revive()
-                for broken in recover():
+                for broken in recover(ours=self._server is not None):
                     self._say(f"{broken.flow} {broken.id}: {broken.reason}")
                 for old, new in resume(self._ids):
                     self._say(f"{old} was broken off; {new} goes on with it")
@@ -172,8 +174,8 @@ class _Watcher(threading.Thread):
                 self.error = error
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            except (httpx.HTTPError, PrefectHTTPStatusError) as error:
-                _LOG.warning("the Prefect API did not answer; it is asked again: %s", error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ends leaves all unwatched
+                _LOG.warning("a look at the runs failed and is repeated: %s", error)
             if self._over.wait(WATCH_S):
                 return
 

@@ -42,7 +42,7 @@ def prefect_api(home: Path) -> Iterator[str]:
     try:
         server.start()
         with using(server.url):
-            recover()
+            recover(ours=True)
             yield server.url
     finally:
         APILogHandler().flush()
