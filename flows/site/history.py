@@ -27,7 +27,7 @@ def history_charts(survey: Survey) -> list[HistoryChart]:
     for name, positions in sorted(survey.positions.items())[:MOST_HEADS]:
         line = [by_id[position.snapshot] for position in positions if position.snapshot in by_id]
         charts += _charts(f"head {name}", line)
-    return charts or _charts("all snapshots", list(reversed(survey.pinned)))
+    return charts or _charts("each snapshot", list(reversed(survey.pinned)))
 
 
 def _charts(whose: str, oldest_first: Sequence[Pinned]) -> list[HistoryChart]:
