@@ -3,10 +3,13 @@
 import getpass
 import os
 import platform
-import subprocess
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 _ROOT = Path(__file__).parents[1]
 _CODE = ("store", "tasks", "flows", "pyproject.toml")
@@ -53,7 +56,9 @@ def revision_of(root: Path) -> str:
     return commit.stdout.strip() + suffix
 
 
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+def _git(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
+    import subprocess  # every command loads this module
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         return subprocess.run(  # noqa: S603
