@@ -44,19 +44,19 @@ def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_ser
 
     [run] = run_of(process)
     run.kill()
-    wait_for(lambda: log.read_text().count("for flow 'build-memory'") == 2, process)
+    wait_for(lambda: log.read_text().count("for flow 'build-memory'") == 2, process, every=0.1)
 
     server = note(served)["server"]
     os.kill(server, signal.SIGKILL)
-    wait_for(lambda: note(served)["server"] != server, process)
+    wait_for(lambda: note(served)["server"] != server, process, every=0.1)
 
     [run] = run_of(process)
     process.kill()
     process.wait()
     left = [run.pid, note(served)["server"]]
     again = served.start(*SERVE, log=log, **QUICK)
-    wait_for(lambda: all(map(is_gone, left)), again)
-    wait_for(lambda: "Completed" in served_states(served) and not run_of(again), again)
+    wait_for(lambda: all(map(is_gone, left)), again, every=0.1)
+    wait_for(lambda: "Completed" in served_states(served) and not run_of(again), again, every=0.2)
     again.send_signal(signal.SIGTERM)
     assert again.wait(timeout=60) == 0
 
@@ -74,6 +74,7 @@ def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_ser
     assert second["reason"].startswith("its process ended without a word, found at")
 
 
+@pytest.mark.nightly
 def test_a_worker_process_that_is_killed_leaves_nothing_behind(finished: Workplace, copy: Workplace) -> None:
     copy.rewind(TRAINED)
     spread = {"CELLAR_RUNNER": "processes", "CELLAR_WORKERS": "2"}

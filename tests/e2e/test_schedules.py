@@ -32,18 +32,18 @@ def test_a_scheduled_update_has_its_new_snapshot_evaluated(finished: Workplace, 
         "serve", "--port", "0", "--file", "deployments.yaml", "--now", "nightly", log=log, **QUICK
     )
     ended = ("Completed", "Failed", "Crashed")
-    wait_for(lambda: [state in ended for state in served_states(copy)].count(True) == 2, process)
+    wait_for(lambda: [state in ended for state in served_states(copy)].count(True) == 2, process, every=0.2)
     second = copy.cellar("serve", "--file", "deployments.yaml")
     assert second.code == 7
     assert f"process {process.pid} serves it at http://127.0.0.1:" in second.err
-    listed = runs(copy)
-    wait_for(lambda: not run_of(process), process)
+    evaluated, updated = runs(copy)[:2]
+    shown = json.loads(copy.cellar("runs", "show", updated["id"][:8], "--json").out)
+    wait_for(lambda: not run_of(process), process, every=0.2)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 0
 
     [after] = copy.store.heads().values()
     assert after != before
-    evaluated, updated = listed[:2]
     assert (updated["deployment"], updated["state"], updated["snapshot"]) == ("nightly", "Completed", after)
     assert (evaluated["deployment"], evaluated["state"], evaluated["snapshot"]) == (
         "evaluate-new",
@@ -54,7 +54,6 @@ def test_a_scheduled_update_has_its_new_snapshot_evaluated(finished: Workplace, 
     assert {before, after} <= {row.provenance.get("snapshot") for row in records}
     assert processes_of(copy) == []
 
-    shown = json.loads(copy.cellar("runs", "show", updated["id"][:8], "--json").out)
     assert shown["parameters"] == {"head": "docs", "then": ["evaluate-new"]}
     assert shown["params"]["corpus"]["shards"] == 4
     assert shown["settings"]["store"] == copy.url

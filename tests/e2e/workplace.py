@@ -127,13 +127,13 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out, err)
 
 
-def wait_for(event: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    """Return as soon as `event` is true, while the command is at work."""
+def wait_for(event: Callable[[], object], process: subprocess.Popen[str], *, every: float = 0.005) -> None:
+    """Return as soon as `event` is true, while the command is at work; looks every so many seconds."""
     deadline = time.monotonic() + _LIMIT_S
     while not event():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "the event did not come"
-        time.sleep(0.005)  # polling another process: there is nothing to wait on
+        time.sleep(every)  # polling another process: there is nothing to wait on
 
 
 def servers_of(workplace: Workplace) -> list[int]:
