@@ -17,7 +17,7 @@ from flows.processes import die_with_parent
 _LOG = logging.getLogger(__name__)
 
 _START_TIMEOUT_S = 180.0
-"""A first start makes the database, which takes a minute on a busy machine; one that ended is noticed at once."""
+"""A first start makes the database: a minute on a busy machine. One that ended is noticed at once."""
 _STOP_TIMEOUT_S = 5.0
 _POLL_S = 0.05
 URL_VARIABLE = "PREFECT_API_URL"
