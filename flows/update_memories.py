@@ -31,6 +31,7 @@ from flows.settings import Settings
 from flows.train_codec import train_codec_task
 from flows.update_scope import Scope
 from store import Ref, Store
+from store.positions import LONGEST_WHY, UPDATE
 from store.snapshot import snapshot_id
 from tasks.corpus import open_report
 from tasks.corpus.params import CorpusParams
@@ -86,7 +87,7 @@ def _pin(
 ) -> str:
     store = open_store(settings)
     pinned = store.pin([Ref.parse(text) for text in refs], message=message, run=run)
-    store.move_head(head, pinned.id, expect=expect)
+    store.move_head(head, pinned.id, expect=expect, action=UPDATE, why=message[:LONGEST_WHY])
     return pinned.id
 
 
