@@ -130,15 +130,13 @@ def evaluation_of(
     core: str | None = None,
     settings: EvaluationParams | None = None,
 ) -> Evaluation | None:
-    """The newest evaluation `evaluation/<name>` of a snapshot, of those against a core and with settings.
-
-    `core` is a reference, or a name of which any version will do.
-    """
+    """The newest evaluation `evaluation/<name>` of a snapshot, with this core (by reference) and settings
+    where they are given."""
     for row in reversed(store.catalog().versions(f"evaluation/{name}")):
         used = str(row.provenance.get("core"))
         if row.provenance.get("snapshot") != snapshot or row.media != _SUMMARY:
             continue
-        if core is not None and used != core and used.rpartition("@")[0] != core:
+        if core is not None and used != core:
             continue
         found = Evaluation(row, {**json.loads(store.read(row)), "costs": row.facts})
         if settings is None or found.settings == settings:

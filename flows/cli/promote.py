@@ -52,7 +52,7 @@ def promote(
     why
         A line for the head's log; otherwise the requirements with their figures.
     core
-        Judge by an evaluation against this core; otherwise by the newest one.
+        Judge by an evaluation against this core, e.g. core/assembly; otherwise by the newest evaluation.
     evaluate
         Evaluate what is not evaluated yet (--no-evaluate refuses it).
     dry_run
@@ -62,6 +62,7 @@ def promote(
     from flows.params import load_params
     from flows.promotion import promote as run
     from flows.requirements import parse_requirement
+    from flows.snapshot_inputs import named_core
     from store.errors import ThresholdNotMet
     from store.format import check_label
     from store.positions import Note
@@ -76,6 +77,7 @@ def promote(
     chosen = load_params(params, set_ or ())
     store = session.open_store(by="promote")
     opened = store.snapshot(snapshot)
+    exact = None if core is None else str(named_core(store, opened, core))
     _check_signatures(store, opened.id, require_signature or ())
     result = run(
         store,
@@ -84,7 +86,7 @@ def promote(
         requirements=requirements,
         evaluate=_evaluation(session, chosen) if evaluate else _refuse,
         name=chosen.evaluation.name,
-        core=core,
+        core=exact,
         why=why,
         dry_run=dry_run,
     )

@@ -79,12 +79,15 @@ def test_what_is_not_evaluated_is_evaluated_or_refused(copy: Workplace, with_ser
 
     refused = copy.cellar("promote", *rest, "--no-evaluate")
     dry = as_json(copy.cellar("promote", *rest, "--dry-run", "--json", **with_server))
-    moved = as_json(copy.cellar("promote", *rest, "--no-evaluate", "--json"))
+    [core] = copy.pin("core").refs
+    digits = core.partition("@")[2][:8]
+    chosen = ("--core", f"core/assembly@{digits}", "--no-evaluate", "--json")
+    moved = as_json(copy.cellar("promote", *rest, *chosen))
 
     assert (refused.code, "cellar eval run --snapshot" in refused.err) == (4, True)
     assert (dry["holds"], dry["moved"]) == (True, False)
     assert str(dry["evaluation"]).startswith("evaluation/again@")
-    assert (moved["moved"], moved["evaluation"]) == (True, dry["evaluation"])
+    assert (moved["moved"], moved["evaluation"], moved["core"]) == (True, dry["evaluation"], core)
 
 
 @pytest.mark.slow

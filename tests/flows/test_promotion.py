@@ -157,7 +157,7 @@ def test_evaluations_of_other_snapshots_names_and_cores_are_not_mistaken(place: 
     assert evaluation_of(place.store, one, "other") is None
     assert evaluation_of(place.store, one, NAME, core="core/b") is None
     assert evaluation_of(place.store, one, NAME, settings=EvaluationParams(seed=1)) is None
-    for core in (None, "core/a", str(place.core)):
+    for core in (None, str(place.core)):
         found = evaluation_of(place.store, one, NAME, core=core)
         assert found is not None
         assert found.figures["nll"]["retrieved"] == 1.5
