@@ -50,6 +50,7 @@ def test_an_unknown_snapshot_or_core_is_one_sentence(copy: Workplace, with_serve
     assert (alone.code, "--core goes with --snapshot" in alone.err) == (2, True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_snapshot_is_promoted_if_it_meets_the_requirements(copy: Workplace, first_run: Ended) -> None:
     first = json.loads(first_run.out)
@@ -90,6 +91,7 @@ def test_what_is_not_evaluated_is_evaluated_or_refused(copy: Workplace, with_ser
     assert (moved["moved"], moved["evaluation"], moved["core"]) == (True, dry["evaluation"], core)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_promotion_asks_for_requirements_and_signatures(copy: Workplace) -> None:
     copy.cellar("key", "generate", "lab")
