@@ -6,7 +6,18 @@ import sys
 
 from tests.e2e.workplace import ROOT
 
-HEAVY = {"torch", "prefect", "numpy", "pyarrow", "boto3", "botocore", "pydantic", "distributed", "matplotlib", "subprocess"}
+HEAVY = {
+    "torch",
+    "prefect",
+    "numpy",
+    "pyarrow",
+    "boto3",
+    "botocore",
+    "pydantic",
+    "distributed",
+    "matplotlib",
+    "subprocess",
+}
 SHOW = """
 import sys
 from flows.cli import main
