@@ -24,6 +24,8 @@ class HeadState:
     """Version by full name."""
     frozen: dict[str, Ref] = field(default_factory=dict)
     """The tokenizer, codec and reranker, by kind."""
+    indexes: dict[str, str] = field(default_factory=dict)
+    """The parts of its indexes as references, by full name."""
     others: tuple[Ref, ...] = ()
     """What an update neither makes nor drops, such as skills."""
     corpora: dict[str, Ref] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class HeadState:
             snapshot,
             {ref.name: ref.version for ref in refs if ref.kind == "memory"},
             frozen,
+            {ref.name: str(ref) for ref in refs if ref.kind == "index"},
             tuple(ref for ref in refs if ref.kind not in _MADE_AGAIN),
             {corpus_name(report): report for report in recorded_corpora(store, identity)},
         )
@@ -77,13 +80,6 @@ class HeadState:
             f"head {self.head} was made from {made} and not from {what}, so all it holds would be retired; "
             "give another head, or the source that it was made from"
         )
-
-    def earlier(self, full_name: str) -> str | None:
-        """The reference of an element of the snapshot as text, None if it has none of that name."""
-        if self.snapshot is None:
-            return None
-        found = [ref for ref in _refs(self.snapshot) if ref.name == full_name]
-        return str(found[0]) if found else None
 
     def differing(self, store: Store, params: Params) -> list[str]:
         """Sentences on parameters that have no effect, because what they would train is frozen here."""

@@ -185,7 +185,7 @@ class _Update:
 
     def indexes(self, memories: Mapping[str, str], support: list[str], *, anew: bool) -> list[str]:
         """The indexes of a set of memories, with the reranker that is frozen or trained now."""
-        earlier = None if anew else self._base.earlier(f"index/{_INDEX}/readout")
+        earlier = None if anew else self._base.indexes.get(f"index/{_INDEX}/readout")
         refs = [f"{name}@{version}" for name, version in sorted(memories.items())]
         retrieval = self._params.retrieval
         index = _index_task(self._settings, retrieval, refs, support[0], earlier)

@@ -126,3 +126,28 @@ def test_orchestration_is_measured_on_builds_that_agree(tmp_path: Path) -> None:
     sections = json.loads(out.read_text())["sections"]
     assert sections.keys() == {"overhead", "dask"}
     assert all(figure["median"] > 0 for section in sections.values() for figure in section["figures"])
+
+
+def test_the_change_that_an_update_is_measured_with_is_one_percent_of_each_half() -> None:
+    from random import Random
+
+    from benchmarks.incremental import change
+    from benchmarks.updates import SHARDS
+    from tasks.corpus import shard_of
+
+    texts = [
+        {"id": f"text-{number}", "text": f"The text with the number {number}."} for number in range(2000)
+    ]
+    before = {document["id"]: document["text"] for document in texts}
+
+    changed, expected = change(texts, Random(1))
+
+    after = {document["id"]: document["text"] for document in changed}
+    found = {
+        "added": after.keys() - before.keys(),
+        "removed": before.keys() - after.keys(),
+        "replaced": {name for name in before if name in after and before[name] != after[name]},
+    }
+    for what, names in found.items():
+        assert sorted(name for name in names if shard_of(name, SHARDS) % 2) == sorted(expected[what])
+    assert sum(map(len, found.values())) == 20

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from store import Element, Ref, Row, Store, canonical_json, fingerprint
+from store import Element, Ref, Store, canonical_json, fingerprint
 from tasks.corpus import Document
 from tasks.errors import BadPayload
 from tasks.memory.figures import Figures
@@ -69,13 +69,16 @@ def recorded(
 ) -> dict[Ref, ShardResult]:
     """How those shards ended that the store has a record of, if their memories are all still there.
 
-    One question for all shards and one payload for each record.
+    One question for all shards; records of one commit lie side by side and are read in one request.
     """
     recipes = {shard: shard_recipe(params, shard, tokenizer, codec) for shard in shards}
     catalog = store.catalog()
     rows = catalog.find_many(recipes.values())
-    found = {shard: rows[recipe] for shard, recipe in recipes.items() if recipe in rows}
-    results = {shard: _result(store, shard, row) for shard, row in found.items()}
+    found = {rows[recipe].version: shard for shard, recipe in recipes.items() if recipe in rows}
+    results: dict[Ref, ShardResult] = {}
+    for row, payload in store.stream(rows.values()):
+        shard = found[row.version]
+        results[shard] = ShardResult(shard, (), tuple(decode_outcomes(payload)), worked=0)
     memories = {ref.version for result in results.values() for ref in result.published}
     gone = memories - catalog.known(memories)
     return {
@@ -92,10 +95,6 @@ def missing_records(
     records = [shard_record(params, result, tokenizer, codec) for result in results]
     known = store.catalog().find_many(record.provenance["recipe"] for record in records)
     return [record for record in records if record.provenance["recipe"] not in known]
-
-
-def _result(store: Store, shard: Ref, row: Row) -> ShardResult:
-    return ShardResult(shard, (), tuple(decode_outcomes(store.read(row))), worked=0)
 
 
 def encode_outcomes(outcomes: Iterable[Outcome]) -> bytes:

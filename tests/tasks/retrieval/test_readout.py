@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from tasks.codec import Codec
+from tasks.codec import Codec, CodecArchitecture, freeze
 from tasks.errors import BadPayload
 from tasks.retrieval import DecodedMemory, MemoryRecord, Readout, audit, decode
 from tests.tasks.retrieval.conftest import PARAMS
@@ -30,6 +31,28 @@ def test_a_memory_decodes_alike_beside_any_neighbours(
         for memory in decode(codec, some, PARAMS.readout_tile):
             assert memory.tokens_L.tolist() == together[memory.name].tokens_L.tolist()
             assert memory.key_C.tobytes() == together[memory.name].key_C.tobytes()
+
+
+@pytest.mark.parametrize("spans", [(), (4, 16)])
+def test_the_logits_of_a_cell_are_the_same_bits_at_any_place_of_a_tile(spans: tuple[int, ...]) -> None:
+    """So what a memory decodes to can be taken over from a readout in which it had other neighbours."""
+    architecture = CodecArchitecture(parent_spans=spans)
+    codec = freeze(Codec(architecture, 512, torch.Generator().manual_seed(1)))
+    draw = torch.Generator().manual_seed(2)
+    tile = PARAMS.readout_tile
+    with torch.no_grad():
+        for weight in codec.parameters():
+            weight.add_(0.02 * torch.randn(weight.shape, generator=draw))
+    cell_C = torch.randn(architecture.cell_width, generator=draw)
+    parents_PC = torch.randn(len(spans), architecture.cell_width, generator=draw)
+    found = set()
+    for place in (*range(tile), 0):
+        cells_BC = torch.randn(tile, architecture.cell_width, generator=draw)
+        parents_BPC = torch.randn(tile, len(spans), architecture.cell_width, generator=draw)
+        cells_BC[place], parents_BPC[place] = cell_C, parents_PC
+        logits_BTV = codec.logits(cells_BC, parents_BPC if spans else None)
+        found.add(logits_BTV[place].numpy().tobytes())
+    assert len(found) == 1
 
 
 def test_an_empty_memory_and_one_longer_than_a_tile_decode(codec: Codec, records: list[MemoryRecord]) -> None:

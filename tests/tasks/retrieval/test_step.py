@@ -1,5 +1,6 @@
 """Indexes are built once for equal inputs, bit-identical in any store, and refused beside other memories."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,17 @@ from tasks.codec import Codec
 from tasks.corpus import Tokenizer
 from tasks.errors import BadCorpus, StaleIndex
 from tasks.memory import MemoryCells, encode_cells
-from tasks.retrieval import Index, IndexRefs, MemoryRecord, audit_readout, build_indexes, train_reranker
+from tasks.retrieval import (
+    DecodedMemory,
+    Index,
+    IndexRefs,
+    MemoryRecord,
+    audit_readout,
+    build_indexes,
+    decode,
+    train_reranker,
+)
+from tasks.retrieval.step import index_memories
 from tests.tasks.retrieval.conftest import PARAMS as FULL
 
 PARAMS = FULL.model_copy(update={"reranker": FULL.reranker.model_copy(update={"cues": 60, "steps": 10})})
@@ -93,6 +104,46 @@ def test_equal_memories_give_equal_versions_in_another_store_with_other_threads(
     finally:
         torch.set_num_threads(before)
     assert again.id == full.id
+
+
+@pytest.mark.parametrize(("tile", "decoded"), [(PARAMS.readout_tile, 3), (PARAMS.readout_tile + 1, 18)])
+def test_an_index_takes_over_what_an_earlier_one_of_the_same_tile_decoded_and_is_the_same_bytes(
+    store: Store,
+    base: tuple[list[Ref], Ref],
+    tmp_path: Path,
+    records: list[MemoryRecord],
+    codec: Codec,
+    tokenizer: Tokenizer,
+    monkeypatch: pytest.MonkeyPatch,
+    tile: int,
+    decoded: int,
+) -> None:
+    """Of the twenty memories five went and three came; the others are decoded with another tile only."""
+    refs, frozen = base
+    first = build_indexes(store, PARAMS, snapshot=store.pin(refs, message="memories"))
+    changed, _ = _publish(store, records[5:23], codec, tokenizer)
+    params = PARAMS.model_copy(update={"readout_tile": tile})
+    counted: list[str] = []
+
+    def counting(codec: Codec, some: Iterable[MemoryRecord], tile: int) -> Iterator[DecodedMemory]:
+        for memory in decode(codec, some, tile):
+            counted.append(memory.name)
+            yield memory
+
+    monkeypatch.setattr("tasks.retrieval.step.decode", counting)
+    rows = store.catalog().get_all(ref.version for ref in [*changed, first.readout])
+    updated = index_memories(
+        store,
+        params,
+        memories=[row for row in rows.values() if row.kind == "memory"],
+        codec=rows[frozen.version],
+        earlier=rows[first.readout.version],
+    )
+    assert len(counted) == decoded
+
+    other = Store.create(f"file:{tmp_path}/other")
+    fresh, _ = _publish(other, records[5:23], codec, tokenizer)
+    assert build_indexes(other, params, snapshot=other.pin(fresh, message="memories")) == updated
 
 
 def test_an_index_beside_a_replaced_memory_is_stale(store: Store, base: tuple[list[Ref], Ref]) -> None:
