@@ -25,13 +25,14 @@ def shown() -> list[tuple[str, list[str]]]:
 
 
 def shape(lines: list[str]) -> list[str]:
-    """Lines without what differs between runs and machines: digests, runs, times, numbers, who and where."""
+    """Lines without what differs between runs and machines: digests, runs, times, numbers, settings, who."""
     text = "\n".join(lines)
     text = re.sub(r"code \S+( [0-9a-f]{40}(\+modified)?)?$", "code CODE", text, flags=re.MULTILINE)
     text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "RUN", text)
     text = re.sub(r"\b[0-9a-f]{64}\b|@[0-9a-f]{12}\b|\b[0-9a-f]{12}\b", "DIGEST", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+", "TIME", text)
     text = re.sub(r"\bby \S+@\S+?(?=,| |$)|(?<=  )\S+@[^\s@]+(?=  )", "WHO", text, flags=re.MULTILINE)
+    text = re.sub(r"^( *settings ).*$", r"\1SETTINGS", text, flags=re.MULTILINE)
     text = re.sub(r"-?\d[\d,.]*", "0", text)
     return [" ".join(line.split()) for line in text.splitlines()]
 
