@@ -1,5 +1,6 @@
 """Lineage of a snapshot: who pinned it from what, its evaluations, and the heads that came to it."""
 
+import json
 from typing import Any
 
 from flows.lineage.commits import commit_record
@@ -46,10 +47,13 @@ def snapshot_lineage(
 
 
 def _memories(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Its memories by name, with the digests of their documents."""
+    """Its memories by name, with the digests of their documents; of their rows nothing else is decoded."""
+    columns = ("name", "version", "kind", "provenance")
     return [
-        {"element": str(row.ref), "document": row.provenance.get("document")}
-        for row in snapshot.rows("memory")
+        {"element": f"{name}@{version}", "document": json.loads(provenance).get("document")}
+        for table in snapshot.scan(columns)
+        for name, version, kind, provenance in zip(*(table[c].to_pylist() for c in columns), strict=True)
+        if kind == "memory"
     ]
 
 
