@@ -7,7 +7,9 @@ connections on loopback only, by TLS with a certificate that nobody but its own 
 import ipaddress
 import logging
 import os
+import signal
 import socket
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +27,7 @@ DEATHS = (KilledWorker, FutureCancelledError)
 """What Dask says when it gave a task up: its workers died again and again, or the scheduler went away."""
 
 _ANSWER_S = 10.0
+_CLOSE_S = 30.0
 
 
 def task_runner(settings: Settings) -> DaskTaskRunner:
@@ -36,10 +39,26 @@ def task_runner(settings: Settings) -> DaskTaskRunner:
     """
     logging.getLogger("distributed").setLevel(logging.ERROR)  # Prefect's own handler would show the rest
     if settings.dask_address is None:
-        return DaskTaskRunner(cluster_class=LocalCluster, cluster_kwargs=_local(settings))
+        return DaskTaskRunner(cluster_class=LocalWorkers, cluster_kwargs=_local(settings))
     _check_reachable_from_afar(settings, settings.dask_address)
     _check_answers(settings.dask_address)
     return DaskTaskRunner(address=settings.dask_address)
+
+
+class LocalWorkers(LocalCluster):
+    """A cluster on this machine whose end never keeps a command from ending.
+
+    Closing may wait for ever for a worker that is just started again because the one before it died.
+    """
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self.close(timeout=_CLOSE_S)
+        except TimeoutError:
+            for nanny in self.workers.values():
+                if nanny.process is not None and nanny.process.pid is not None:
+                    with suppress(ProcessLookupError):
+                        os.kill(nanny.process.pid, signal.SIGKILL)
 
 
 def dask_setup(worker: Worker) -> None:
