@@ -137,7 +137,7 @@ def _reads(requests: dict[str, int]) -> int:
 
 def measure_here(documents: int, codec_steps: int) -> Measured:
     """Build into a SeaweedFS server of its own, with units of 4 and of 32 documents."""
-    from flows.server import prefect_api
+    from flows.serving.api import prefect_api
     from tests.seaweedfs import running_server
 
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-"))

@@ -116,7 +116,7 @@ def main() -> int:
 
 @contextmanager
 def _bench(options: argparse.Namespace) -> Iterator[Bench]:
-    from flows.server import prefect_api
+    from flows.serving.api import prefect_api
 
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-", dir=options.work))
     try:

@@ -48,7 +48,7 @@ def update(
     `ready` is the moment at which everything is loaded and the Prefect API answers: start-up ends there.
     """
     from flows.params import Params
-    from flows.server import prefect_api
+    from flows.serving.api import prefect_api
     from flows.settings import Settings
     from flows.update_memories import update_memories
     from store import Store

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from flows.lineage.commits import mentioned
 from flows.lineage.elements import sources_of
-from flows.provenance_of_snapshot import recorded_corpora
-from flows.run_labels import snapshot_in
+from flows.provenance.corpora import recorded_corpora
+from flows.runs.labels import snapshot_in
 from flows.settings import Settings
 from store import Commit, Ref, Row, Snapshot, Store
 

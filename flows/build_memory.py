@@ -5,15 +5,16 @@ from typing import Any
 
 from prefect.artifacts import create_table_artifact
 
-from flows import degraded, watch
+from flows import watch
 from flows.engine import bind, flow
-from flows.gpu import computing_device
+from flows.notices import degraded
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_threads
-from flows.provenance_of_snapshot import made_from
-from flows.runner import spread
+from flows.provenance.corpora import made_from
 from flows.settings import Settings
+from flows.workers.gpu import computing_device
+from flows.workers.runner import spread
 from store import Ref, Store, fingerprint
 from store.errors import CellarError, ThresholdNotMet
 from tasks.corpus import is_worker_shard, report_of

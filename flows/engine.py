@@ -16,9 +16,9 @@ from prefect import Flow, Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas import State, TaskRun
 
-from flows import notify
 from flows.assets import record_assets
-from flows.run_labels import record_process, record_snapshot
+from flows.notices import notify
+from flows.runs.labels import record_process, record_snapshot
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
 
 P = ParamSpec("P")

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from flows import degraded, watch
+from flows import watch
 from flows.engine import bind, flow
 from flows.held import held
+from flows.notices import degraded
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_threads

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from flows import degraded
 from flows.engine import bind, flow
 from flows.evaluate_attachment import evaluate_task
+from flows.notices import degraded
 from flows.params import Params
 from flows.place import open_store
+from flows.provenance.inputs import core_of, corpora_of, named_core, shards_of
 from flows.settings import Settings
-from flows.snapshot_inputs import core_of, corpora_of, named_core, shards_of
 from flows.train_core import train_task
 from tasks.assembly.params import AssemblyParams
 

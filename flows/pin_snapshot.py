@@ -4,7 +4,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store
-from flows.provenance_of_snapshot import made_from, recorded_corpora
+from flows.provenance.corpora import made_from, recorded_corpora
 from flows.settings import Settings
 from store import Ref
 

@@ -11,12 +11,12 @@ from typing import Any
 from flows.demo import demo
 from flows.engine import flow
 from flows.evaluate_snapshot import evaluate_snapshot
-from flows.evaluations import unevaluated
 from flows.maintenance import dry_run, verify_packs
 from flows.params import Params, load_params
 from flows.place import open_store
-from flows.scheduling import scheduled_for, start_all
-from flows.served import follow_server
+from flows.promoting.evaluations import unevaluated
+from flows.serving.scheduling import scheduled_for, start_all
+from flows.serving.served import follow_server
 from flows.settings import Settings, load_settings
 from flows.update_memories import update_memories
 from store import Store

@@ -2,11 +2,11 @@
 
 from flows import watch
 from flows.engine import bind, flow
-from flows.gpu import computing_device
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.workers.gpu import computing_device
 from store import Ref
 from tasks.codec.params import CodecParams
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flows import degraded, watch
+from flows import watch
 from flows.build_indexes import train_reranker_task
 from flows.build_memory import (
     build_name,
@@ -18,18 +18,19 @@ from flows.build_memory import (
     rejected_documents,
     shard_results,
 )
-from flows.claimed import claimed
 from flows.engine import bind, flow
 from flows.errors import UsageError
-from flows.head_state import HeadState
 from flows.ingest_corpus import train_tokenizer_task
+from flows.notices import degraded
 from flows.params import Params
 from flows.pins import Pin
 from flows.place import open_store, prepare_threads
-from flows.provenance_of_snapshot import corpus_name, made_from
+from flows.provenance.corpora import corpus_name, made_from
 from flows.settings import Settings
 from flows.train_codec import train_codec_task
-from flows.update_scope import Scope
+from flows.updating.claimed import claimed
+from flows.updating.head_state import HeadState
+from flows.updating.scope import Scope
 from store import Ref, Store
 from store.positions import LONGEST_WHY, UPDATE
 from store.snapshot import snapshot_id

@@ -27,7 +27,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the URL of a real Prefect API that flows of this process use: starting one takes seconds."""
-    from flows.server import prefect_api
+    from flows.serving.api import prefect_api
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect-home")))

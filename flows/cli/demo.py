@@ -36,8 +36,8 @@ def demo(
     with orchestration(session, settings, announcer=_announce(session)):
         from flows.demo import demo as flow
         from flows.pins import Pin
-        from flows.report import write_report
-        from flows.summary import run_record, summarise, write_summary
+        from flows.report.page import write_report
+        from flows.report.summary import run_record, summarise, write_summary
 
         result: dict[str, Any] = flow(chosen, settings)
     from store import Store

@@ -49,9 +49,9 @@ def run(
     """
     from flows.errors import UsageError
     from flows.params import load_params
-    from flows.report import write_report
+    from flows.report.page import write_report
+    from flows.report.summary import run_record, summarise, write_metrics, write_summary
     from flows.settings import make_folder
-    from flows.summary import run_record, summarise, write_metrics, write_summary
     from flows.timing import work_seconds
 
     if core is not None and snapshot is None:
@@ -92,7 +92,7 @@ def _of_pins(params: "Params", session: Session) -> "Evaluate":
 def _of_store(params: "Params", session: Session, snapshot: str, core: str | None) -> "Evaluate":
     """Evaluate a snapshot with what the store says about it."""
     from flows.evaluate_snapshot import evaluate_snapshot
-    from flows.snapshot_pins import pins_of
+    from flows.provenance.pins import pins_of
     from store import Ref
 
     store = session.open_store()

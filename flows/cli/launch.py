@@ -36,12 +36,12 @@ def orchestration(
     session: Session, settings: "Settings", announcer: "Announcer | None" = None
 ) -> Iterator["Settings"]:
     """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches."""
-    from flows.gpu import provide_limit
-    from flows.notify import load_notifications
-    from flows.serve_lock import serving
-    from flows.server import configured_url, prefect_api
+    from flows.notices.notify import load_notifications
+    from flows.serving.api import configured_url, prefect_api
+    from flows.serving.lock import serving
     from flows.settings import make_folder
     from flows.watch import watching
+    from flows.workers.gpu import provide_limit
     from store import Store
 
     load_notifications()  # a bad address is said now, not when there is something to tell

@@ -11,7 +11,7 @@ app = App(name="notify", help="Messages about failed and degraded runs (CELLAR_N
 def test(*, session: Injected) -> None:
     """Post a test message to CELLAR_NOTIFY_URL, and say whether the receiver took it."""
     from flows.errors import SettingsError
-    from flows.notify import deliver, load_notifications, message
+    from flows.notices.notify import deliver, load_notifications, message
 
     limits = load_notifications()
     if limits.url is None:

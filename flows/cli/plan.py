@@ -70,7 +70,7 @@ def plan(
     with session.progress("read source", "documents") as progress:
         if flow == "update":
             from flows.update_memories import moment
-            from flows.update_scope import Scope
+            from flows.updating.scope import Scope
 
             scope = Scope.of(
                 chosen,

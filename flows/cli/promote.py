@@ -11,7 +11,7 @@ from flows.cli.session import Session, columns
 
 if TYPE_CHECKING:
     from flows.params import Params
-    from flows.promotion import Evaluate, Promotion
+    from flows.promoting.promotion import Evaluate, Promotion
     from store import Store
     from tasks.evaluation.params import EvaluationParams
 
@@ -60,9 +60,9 @@ def promote(
     """
     from flows.errors import UsageError
     from flows.params import load_params
-    from flows.promotion import promote as run
-    from flows.requirements import parse_requirement
-    from flows.snapshot_inputs import named_core
+    from flows.promoting.promotion import promote as run
+    from flows.promoting.requirements import parse_requirement
+    from flows.provenance.inputs import named_core
     from store.errors import ThresholdNotMet
     from store.format import check_label
     from store.positions import Note
@@ -123,7 +123,7 @@ def _evaluation(session: Session, params: "Params") -> "Evaluate":
 
 
 def _refuse(snapshot: str, settings: "EvaluationParams | None", core: str | None) -> str:
-    from flows.promotion import NotEvaluated
+    from flows.promoting.promotion import NotEvaluated
 
     raise NotEvaluated(
         f"snapshot {snapshot[:12]} has no evaluation{f' against {core}' if core else ''} to judge it by; run "

@@ -13,8 +13,8 @@ from flows.cli.launch import Flag, Injected
 from flows.cli.session import columns
 
 if TYPE_CHECKING:
-    from flows.run_details import Details
-    from flows.runs import Run
+    from flows.runs.details import Details
+    from flows.runs.listing import Run
     from store import Commit
 
 app = App(name="runs", help="Runs of flows: scheduled ones, and those of commands.")
@@ -52,7 +52,7 @@ def ls(
         Also the runs that are part of another.
     """
     with known_api(session) as known:
-        from flows.runs import list_runs
+        from flows.runs.listing import list_runs
 
         found = (
             list_runs(states=state or (), flow=flow, since=since, limit=limit, parts=parts) if known else []
@@ -70,8 +70,8 @@ def show(run: str, /, *, session: Injected) -> None:
         The run's id, or the first digits of it.
     """
     from flows.errors import RunNotFound
-    from flows.run_details import commits_of, details_of
-    from flows.runs import find_run
+    from flows.runs.details import commits_of, details_of
+    from flows.runs.listing import find_run
     from store import Store
     from store.errors import NotAStore
 
@@ -101,9 +101,9 @@ def start(deployment: str, /, *, set_: _Values = None, session: Injected) -> Non
         A parameter of the run, e.g. --set limit=3; a value is JSON where it can be. May be repeated.
     """
     from flows.errors import PrefectServerError
-    from flows.registration import start_run
-    from flows.serve_lock import serving
-    from flows.server import configured_url, prefect_api
+    from flows.serving.api import configured_url, prefect_api
+    from flows.serving.lock import serving
+    from flows.serving.registration import start_run
 
     parameters = dict(_assignment(text) for text in set_ or ())
     home = session.settings.work_dir / "prefect"
@@ -123,7 +123,7 @@ def known_api(session: Injected) -> Iterator[bool]:
     import httpx
 
     from flows.errors import PrefectServerError
-    from flows.server import configured_url, prefect_api
+    from flows.serving.api import configured_url, prefect_api
 
     home = session.settings.work_dir / "prefect"
     if configured_url() is None and not (home / "prefect.db").exists():

@@ -36,9 +36,9 @@ def serve(
     port
         Where the API and its pages answer, on loopback; otherwise CELLAR_SERVE_PORT or 4200, 0 for any.
     """
-    from flows.deployments import load_deployments
     from flows.errors import ScheduleError
-    from flows.serve import serve as run
+    from flows.serving.deployments import load_deployments
+    from flows.serving.serve import serve as run
     from flows.settings import make_folder
 
     settings = session.settings
@@ -64,11 +64,11 @@ def deploy(*, file: Path = _FILE, only: _Names = None, pool: str | None = None, 
     pool
         The work pool; otherwise work_pool.name in the file.
     """
-    from flows.deployments import load_deployments
     from flows.errors import PrefectServerError
-    from flows.registration import deploy as register
-    from flows.serve_lock import serving
-    from flows.server import configured_url, prefect_api
+    from flows.serving.api import configured_url, prefect_api
+    from flows.serving.deployments import load_deployments
+    from flows.serving.lock import serving
+    from flows.serving.registration import deploy as register
 
     deployments = load_deployments(file, only or ())
     home = session.settings.work_dir / "prefect"

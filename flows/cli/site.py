@@ -11,7 +11,7 @@ from flows.cli.launch import Injected
 from flows.cli.session import Session
 
 if TYPE_CHECKING:
-    from flows.runs import Run
+    from flows.runs.listing import Run
 
 app = App(name="site", help="A store as pages to look at: from a file, without a server.")
 _MIB = 1024**2
@@ -76,7 +76,7 @@ def _runs(session: Session) -> "list[Run] | None":
         with known_api(session) as known:
             if not known:
                 return None
-            from flows.runs import list_runs
+            from flows.runs.listing import list_runs
 
             return list_runs(limit=MOST_RUNS)
     except PrefectServerError as error:

@@ -56,7 +56,7 @@ def update(
     """
     from flows.params import load_params
     from flows.update_memories import moment
-    from flows.update_scope import Scope
+    from flows.updating.scope import Scope
 
     chosen = load_params(params, set_ or ())
     when = moment(at)

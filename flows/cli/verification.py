@@ -146,7 +146,7 @@ def _repair(session: Session, backend: "Backend", source: str | None, *, full: b
 
 def _notify(backend: "Backend", findings: "tuple[Finding, ...]") -> None:
     if findings:  # otherwise Prefect need not be loaded
-        from flows.degraded import tell_of_findings
+        from flows.notices.degraded import tell_of_findings
 
         tell_of_findings(backend.url, findings)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.lineage.commits import commit_of, commit_record, digests_in, is_snapshot_id, mentioned, roles
 from flows.lineage.holders import evaluations_of, holders_of
-from flows.snapshot_inputs import corpus_reports
+from flows.provenance.inputs import corpus_reports
 from store import Ref, Row, Store
 from tasks.corpus import load_shard, shard_of
 from tasks.corpus.step import result_of

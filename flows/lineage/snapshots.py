@@ -6,7 +6,7 @@ from typing import Any
 from flows.lineage.commits import commit_record
 from flows.lineage.elements import FOR_EVER, made_from
 from flows.lineage.holders import evaluations_of, names_of
-from flows.snapshot_inputs import corpora_of
+from flows.provenance.inputs import corpora_of
 from store import Snapshot, Store
 from store.errors import SnapshotNotFound
 from tasks.errors import TooLittleText

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flows.formatting import counted
-from flows.head_state import HeadState
 from flows.params import Params
 from flows.plan.chain import plan_chain
 from flows.plan.estimates import Estimates
 from flows.plan.steps import Known, Step
 from flows.settings import Settings
 from flows.update_memories import changes
-from flows.update_scope import Scope
+from flows.updating.head_state import HeadState
+from flows.updating.scope import Scope
 from store import Ref, Store
 from tasks.corpus import CorpusPreview, preview
 from tasks.memory.params import MemoryParams

@@ -18,7 +18,7 @@ from store import Store
 from tasks.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from flows.runs import Run
+    from flows.runs.listing import Run
 
 
 @dataclass(frozen=True)

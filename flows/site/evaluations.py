@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows import report_conditions
 from flows.formatting import nats, number, section, share
+from flows.report import conditions as report_conditions
 from flows.site.charts import Point, Scale, trend_chart
 from flows.site.survey import Survey
 from store import Row

@@ -14,7 +14,7 @@ from flows.site.texts import Texts
 from store import Commit
 
 if TYPE_CHECKING:
-    from flows.runs import Run
+    from flows.runs.listing import Run
 
 NEWEST_COMMITS = 8
 MOST_COMMITS = 500

@@ -17,8 +17,8 @@ from flows.cli import main
 from store import Store
 from store.backend import open_backend
 from tests.e2e.workplace import FOREIGN
-from tests.flows.receiver import SECRET as NOTIFICATION
-from tests.flows.receiver import Receiver, receiving
+from tests.flows.notices.receiver import SECRET as NOTIFICATION
+from tests.flows.notices.receiver import Receiver, receiving
 from tests.seaweedfs import S3Server
 
 WRONG_SECRET = "wrongSecret/ZyXw+987Q"

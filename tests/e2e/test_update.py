@@ -8,7 +8,7 @@ from pydoc_data.topics import topics
 
 import pytest
 
-from flows.provenance_of_snapshot import recorded_corpora
+from flows.provenance.corpora import recorded_corpora
 from store import Store
 from tests.e2e.workplace import TINY, Workplace, ended, wait_for
 

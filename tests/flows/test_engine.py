@@ -51,5 +51,5 @@ def test_prefect_keeps_no_result_and_never_pickles_an_error() -> None:
         flow(lambda: bind(fail, name="fail")(), name="fails")()
     storage = get_current_settings().results.local_storage_path
     kept = [json.loads(path.read_text()) for path in storage.iterdir()]
-    assert kept, "Prefect writes down the error of a failed flow"
-    assert all(record["__exc_type__"].startswith("store.errors.") for record in kept)
+    # Other tests of this session leave errors there as well; every one of them was JSON.
+    assert "store.errors.InputError" in {record["__exc_type__"] for record in kept}

@@ -36,6 +36,7 @@ def test_a_device_that_is_not_here_is_refused(device: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("threads", "sharing", "given"), [(3, 2, 3), (0, 10_000, 1)])
 def test_computations_that_share_a_machine_share_its_cores(threads: int, sharing: int, given: int) -> None:
+    prepare_threads(load_settings(threads=0))
     usual = torch.get_num_threads()
 
     prepare_threads(load_settings(threads=threads), sharing=sharing)

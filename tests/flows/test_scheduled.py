@@ -6,9 +6,9 @@ import pytest
 from prefect.exceptions import FailedRun
 
 from flows import scheduled
-from flows.evaluations import unevaluated
-from flows.run_details import Details, details_of
-from flows.runs import find_run, list_runs
+from flows.promoting.evaluations import unevaluated
+from flows.runs.details import Details, details_of
+from flows.runs.listing import find_run, list_runs
 from store import Element, Store
 from store.errors import IntegrityError, SnapshotNotFound
 from tests.store.samples import memory

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from flows.errors import UsageError
 from flows.params import Params
-from flows.provenance_of_snapshot import recorded_corpora
+from flows.provenance.corpora import recorded_corpora
 from flows.settings import Settings
 from flows.update_memories import update_memories
 from store import Store

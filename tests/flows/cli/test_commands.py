@@ -12,7 +12,7 @@ from flows.origin import code
 from store import Store
 
 Cellar = Callable[..., tuple[int, str, str]]
-SUMMARY = Path(__file__).parents[1] / "summary.json"
+SUMMARY = Path(__file__).parents[1] / "report" / "summary.json"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import app
-from flows.deployments import load_deployments
+from flows.serving.deployments import load_deployments
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ Cellar = Callable[..., tuple[int, str, str]]
 def verified(workplace: Path, monkeypatch: pytest.MonkeyPatch, prefect_server: str) -> str:
     """The id of a run of the flow `verify` on a store of this folder."""
     from flows import scheduled
-    from flows.runs import list_runs
+    from flows.runs.listing import list_runs
 
     monkeypatch.setenv("CELLAR_STORE", "file:store")
     Store.create("file:store").publish([memory(1)], message="one")

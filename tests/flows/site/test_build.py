@@ -10,12 +10,12 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from flows.runs import Run
+from flows.runs.listing import Run
 from flows.site import SiteOptions, build_site, changes
 from store import Snapshot, Store
 from store.errors import SnapshotNotFound
+from tests.flows.report.test_report import Page as Markup
 from tests.flows.site.conftest import CHANGED, DROPPED, ENEMY, HOSTILE, NEW, RIGHT_TO_LEFT, TEXTS
-from tests.flows.test_report import Page as Markup
 
 Filled = tuple[Store, Snapshot, Snapshot]
 URL_ATTRIBUTES = ("href", "src", "action")

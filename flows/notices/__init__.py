@@ -1,0 +1,1 @@
+"""Messages about runs that failed or came out worse than they should."""

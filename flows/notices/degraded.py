@@ -1,0 +1,87 @@
+"""What a run that ended well should still be looked at for: figures beyond the limits of the settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from prefect.runtime import flow_run
+
+from flows.errors import SettingsError
+from flows.formatting import counted
+from flows.notices import notify
+from flows.notices.notify import Notifications, load_notifications
+from flows.settings import Settings
+
+if TYPE_CHECKING:
+    from store.verify import Finding
+
+_BUILD_FIGURES = ("documents", "published", "rejected", "token_recall", "loss")
+_RETRIEVAL_FIGURES = ("candidate_recall", "recall_at_1")
+
+
+def tell_of_build(settings: Settings, snapshot: str | None, figures: Mapping[str, Any]) -> None:
+    """Tell of a memory build that rejected too much, or whose memories read back badly. Never raises."""
+    chosen = {name: figures[name] for name in _BUILD_FIGURES if name in figures}
+    _tell(settings, snapshot, chosen, build_faults(chosen, _limits()))
+
+
+def tell_of_evaluation(settings: Settings, snapshot: str | None, figures: Mapping[str, Any]) -> None:
+    """Tell of an evaluation in which retrieval finds too little. Never raises."""
+    shares = figures.get("retrieval", {})
+    chosen = {name: shares[name] for name in _RETRIEVAL_FIGURES if name in shares}
+    _tell(settings, snapshot, chosen, evaluation_faults(chosen, _limits()))
+
+
+def tell_of_findings(store: str, findings: "Sequence[Finding]") -> None:
+    """Tell what a verification found. Never raises."""
+    if findings:
+        reasons = [f"{counted(len(findings), 'finding')} of verify", *(found.problem for found in findings)]
+        touched = {snapshot for found in findings for snapshot in found.snapshots}
+        notify.degraded(
+            reasons,
+            flow=flow_run.flow_name or "verify",
+            run=flow_run.id,
+            store=store,
+            figures={"findings": len(findings), "snapshots": len(touched)},
+        )
+
+
+def build_faults(figures: Mapping[str, Any], limits: Notifications) -> list[str]:
+    """What is wrong with the figures of a memory build, in words."""
+    faults = []
+    documents, rejected = figures.get("documents", 0), figures.get("rejected", 0)
+    if documents and rejected / documents > limits.rejected_share:
+        faults.append(
+            f"{rejected:,} of {documents:,} documents were rejected, a share of {rejected / documents:.4f} "
+            f"above {limits.rejected_share:g}"
+        )
+    return faults + _low("token recall", figures.get("token_recall"), limits.recall)
+
+
+def evaluation_faults(figures: Mapping[str, Any], limits: Notifications) -> list[str]:
+    """What is wrong with the figures of an evaluation, in words."""
+    return _low("recall at 1", figures.get("recall_at_1"), limits.recall)
+
+
+def _low(name: str, value: float | None, least: float) -> list[str]:
+    return [f"{name} {value:.4f} is below {least:g}"] if value is not None and value < least else []
+
+
+def _limits() -> Notifications:
+    """The limits of the environment; where these are in error `notify` says so."""
+    try:
+        return load_notifications()
+    except SettingsError:
+        return Notifications.model_construct()
+
+
+def _tell(
+    settings: Settings, snapshot: str | None, figures: Mapping[str, Any], reasons: Sequence[str]
+) -> None:
+    notify.degraded(
+        reasons,
+        flow=flow_run.flow_name or "unnamed flow",
+        run=flow_run.id,
+        store=settings.store,
+        snapshot=snapshot,
+        figures=figures,
+    )

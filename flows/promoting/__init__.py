@@ -1,0 +1,1 @@
+"""Moving a head only if figures of an evaluation meet what is required."""

@@ -1,0 +1,1 @@
+"""What a snapshot was made from, by the store's own records."""

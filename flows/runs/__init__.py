@@ -1,0 +1,1 @@
+"""Runs of flows as people look at them: lists, details, and what a run notes of itself."""

@@ -1,0 +1,49 @@
+"""What a run of a flow writes on itself: the process that runs it, and the snapshot that came out.
+
+Both are labels of the flow run, so that whoever reads runs from the API finds them without a store at hand.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from flows.serving.processes import this_process
+
+if TYPE_CHECKING:
+    from prefect import Flow
+    from prefect.client.schemas import FlowRun, State
+
+_LOG = logging.getLogger(__name__)
+
+PROCESS = "cellar.process"
+SNAPSHOT = "cellar.snapshot"
+AGAIN = "cellar.again"
+"""The run that was started because this one broke off."""
+ATTEMPT = "cellar.attempt"
+"""How many runs broke off before this one, which does the same work."""
+
+
+def record_process(flow: "Flow[..., Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
+    """Hook of a run that begins: note its process, so that a dead one is recognised."""
+    _label(flow_run, {PROCESS: this_process()})
+
+
+def record_snapshot(flow: "Flow[..., Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
+    """Hook of a run that completed: note the snapshot in its result, if there is one."""
+    snapshot = snapshot_in(state.result(raise_on_failure=False))
+    if snapshot is not None:
+        _label(flow_run, {SNAPSHOT: snapshot})
+
+
+def snapshot_in(result: object) -> str | None:
+    """The id of the snapshot that a flow returned: as the field `snapshot`, or as the pin of that stage."""
+    found = result.get("snapshot") if isinstance(result, dict) else getattr(result, "snapshot", None)
+    if found is None and isinstance(result, dict) and isinstance(result.get("pins"), dict):
+        return snapshot_in(result["pins"].get("snapshot"))
+    return found if isinstance(found, str) else None
+
+
+def _label(flow_run: "FlowRun", labels: dict[str, Any]) -> None:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        client.update_flow_run_labels(flow_run.id, labels)

@@ -1,0 +1,301 @@
+"""The report is one safe, self-contained page: hostile texts stay texts, missing sections stay away."""
+
+import json
+import re
+import shutil
+import subprocess
+from copy import deepcopy
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.formatting import count, interval, milliseconds, nats, seconds, share, size, visible
+from flows.report.examples import agreement
+from flows.report.page import write_report
+
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+SUMMARY: dict[str, Any] = json.loads((Path(__file__).parent / "summary.json").read_text(encoding="utf-8"))
+REQUIRED = ("documents", "published", "rejected", "snapshot")
+OPTIONAL = sorted(set(SUMMARY) - set(REQUIRED))
+HOSTILE = (
+    "</pre><script>alert(1)</script><img src=\"x\" onerror='a'>"
+    "\x1b[31m\x00\u202e\ud800 {{ 7*7 }} $\\frac$ &amp;"
+)
+SECTIONS = {"retrieval", "gain", "examples", "accounting"}
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page; refuses tags that do not nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"an attribute twice: {self.get_starttag_text()}"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def values(self, attribute: str) -> list[str]:
+        return [str(attributes[attribute]) for _, attributes in self.tags if attribute in attributes]
+
+
+def hostile(value: Any) -> Any:
+    """The same structure with every text, and every free name, replaced by a hostile one."""
+    if isinstance(value, str):
+        return HOSTILE
+    if isinstance(value, list):
+        return [hostile(part) for part in value]
+    return {name: hostile(part) for name, part in value.items()} if isinstance(value, dict) else value
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return Page(write_report(SUMMARY, tmp_path).read_text(encoding="utf-8"))
+
+
+def test_the_page_nests_and_its_ids_are_unique(page: Page) -> None:
+    ids = page.values("id")
+
+    assert len(ids) == len(set(ids))
+    assert page.named("html") == [{"lang": "en"}]
+    assert len(page.named("h1")) == 1
+
+
+def test_the_page_asks_for_nothing_outside_itself(tmp_path: Path) -> None:
+    text = write_report(SUMMARY, tmp_path).read_text(encoding="utf-8")
+    page = Page(text)
+
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", text)
+    assert not {"script", "link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
+    assert page.values("src") == []
+    assert set(page.values("href")) <= {f"#{name}" for name in page.values("id")}
+
+
+def test_every_table_has_a_caption_and_every_chart_its_words(page: Page) -> None:
+    assert len(page.named("table")) == len(page.named("caption")) > 5
+    charts = page.named("svg")
+    assert len(charts) == 4
+    assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
+    assert any("retrieved 0.69" in str(chart["aria-label"]) for chart in charts)
+
+
+def test_headline_figures_are_shown_with_their_units(page: Page) -> None:
+    text = " ".join(page.text.split())
+
+    for figure in ("655", "99.96 %", "1,536 B a block", "99.1 %", "15.0 MiB", "6 min 25 s", "−6.60"):
+        assert figure in text
+
+
+def test_stages_that_were_found_are_named_with_their_times(tmp_path: Path) -> None:
+    pages = [
+        write_report({**SUMMARY, "found": found}, tmp_path).read_text() for found in ([], ["codec", "core"])
+    ]
+
+    said = "Found in the store: codec, core; their times are those of the runs that did the work."
+    assert [said in page for page in pages] == [False, True]
+    assert "Found in the store" not in pages[0]
+
+
+def test_families_are_told_apart(page: Page) -> None:
+    order = [
+        page.text.rindex(text)
+        for text in ("the core alone, no memory", "system found itself", "not a result")
+    ]
+
+    assert order == sorted(order)
+
+
+def test_equal_summaries_give_equal_bytes(tmp_path: Path) -> None:
+    def backwards(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: backwards(value[name]) for name in reversed(value)}
+        return value
+
+    write_report(SUMMARY, tmp_path / "a")
+    write_report(backwards(json.loads(json.dumps(SUMMARY))), tmp_path / "b")
+
+    for path in sorted((tmp_path / "a").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path
+
+
+def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
+    summary = hostile(deepcopy(SUMMARY))
+    summary["params"] = {HOSTILE: HOSTILE}
+    summary["stages"][HOSTILE] = 3.0
+    summary["nll"][HOSTILE] = 5.0
+    summary["corpus"]["reasons"] = {HOSTILE: 2}
+    summary["tasks"]["by_kind"] = {HOSTILE: 2}
+
+    path = write_report(summary, tmp_path)
+
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
+    assert not {"script", "img"} & {tag for tag, _ in page.tags}
+    assert page.values("onerror") == []
+    assert "␛[31m␀⟨U+202E⟩⟨U+D800⟩ {{ 7*7 }} $\\frac$ &amp;" in page.text
+    for chart in (tmp_path / "plots").glob("*.svg"):
+        names = {element.tag.rpartition("}")[2] for element in ET.parse(chart).iter()}
+        assert names <= {"svg", "defs", "style", "g", "path", "text"}
+
+
+@pytest.mark.parametrize("missing", OPTIONAL)
+def test_a_missing_section_is_left_out(missing: str, tmp_path: Path) -> None:
+    path = write_report({name: value for name, value in SUMMARY.items() if name != missing}, tmp_path)
+
+    page = Page(path.read_text(encoding="utf-8"))
+    if missing in SECTIONS:
+        assert missing not in page.values("id")
+    assert set(page.values("href")) <= {f"#{name}" for name in page.values("id")}
+
+
+@pytest.mark.parametrize("empty", [{}, None])
+def test_the_counts_alone_make_a_page(empty: object, tmp_path: Path) -> None:
+    write_report(SUMMARY, tmp_path)
+    bare = {name: SUMMARY[name] for name in REQUIRED}
+
+    path = write_report({**bare, "gain": empty, "codec": empty, "nll": empty, "examples": None}, tmp_path)
+
+    page = Page(path.read_text(encoding="utf-8"))
+    assert page.named("section") == []
+    assert list((tmp_path / "plots").iterdir()) == [tmp_path / "plots" / "nll.json"]
+    assert json.loads((tmp_path / "plots" / "nll.json").read_text()) == []
+
+
+def test_missing_figures_inside_a_section_are_dashes(tmp_path: Path) -> None:
+    summary = {**SUMMARY, "codec": {"token_recall": 0.99}, "retrieval": {"recall_at_1": None, "dense": {}}}
+
+    page = Page(write_report(summary, tmp_path).read_text(encoding="utf-8"))
+
+    assert "–" in page.text
+    assert "Undefined" not in page.text
+    assert "None" not in page.text
+
+
+def test_nll_rows_carry_their_intervals(tmp_path: Path) -> None:
+    summary = deepcopy(SUMMARY)
+    del summary["conditions"]["raw_text"]
+
+    write_report(summary, tmp_path)
+
+    rows = {row["condition"]: row for row in json.loads((tmp_path / "plots" / "nll.json").read_text())}
+    assert set(rows) == set(SUMMARY["nll"])
+    assert rows["none"] == {
+        "condition": "none",
+        "nll": 4.502,
+        "low": pytest.approx(4.382),
+        "high": pytest.approx(4.632),
+    }
+    assert rows["raw_text"] == {"condition": "raw_text", "nll": 0.652, "low": None, "high": None}
+
+
+def test_wrong_tokens_are_marked_and_right_ones_are_not(tmp_path: Path) -> None:
+    tokens = [["Return", True], [" the", True], [" loast", False], [" squares", True]]
+    document = {"document": "numpy.linalg.lstsq", "tokens": tokens, "token_recall": 0.75}
+
+    text = write_report({**SUMMARY, "reconstruction": [document]}, tmp_path).read_text(encoding="utf-8")
+
+    assert '<pre class="text box">Return the<mark class="wrong"> loast</mark> squares</pre>' in text
+
+
+def test_answers_are_marked_by_what_they_share_with_the_target() -> None:
+    marked = agreement(" the least norm solution", " the least squares solution")
+
+    assert marked == [(" the least", True), (" norm", False), (" solution", True)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (share(0.99999), "99.99 %"),
+        (share(1), "100.0 %"),
+        (share(0.6284), "62.8 %"),
+        (nats(-6.601), "−6.60"),
+        (nats(-0.001), "0.00"),
+        (count(3412877), "3,412,877"),
+        (count(0.996), "0.996"),
+        (size(1535), "1.5 KiB"),
+        (size(1023), "1,023 B"),
+        (milliseconds(0.831), "0.83 ms"),
+        (seconds(59.96), "1 min 00 s"),
+        (seconds(7384.0), "2 h 03 min"),
+        (share(None), "–"),
+        (count("many"), "–"),
+        (nats(True), "–"),
+        (interval([1.0, 2.5]), "1.00 to 2.50"),
+        (interval([1.0]), "–"),
+    ],
+)
+def test_figures_have_their_units_and_missing_ones_are_dashes(shown: str, expected: str) -> None:
+    assert shown.replace("\N{NO-BREAK SPACE}", " ") == expected
+
+
+@given(st.text(), st.text())
+def test_marking_keeps_the_answer_as_it_is(answer: str, target: str) -> None:
+    assert "".join(text for text, _ in agreement(answer, target)) == answer
+    assert all(right for _, right in agreement(answer, answer))
+
+
+@given(st.text(st.characters(), max_size=50))
+def test_visible_text_has_no_hidden_character_and_is_utf8(text: str) -> None:
+    shown = visible(text)
+
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]", shown)
+    assert len(shown.encode()) >= len(text)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_browser_shows_the_page_without_scrolling_sideways(width: int, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("needs a Chromium on PATH to lay the page out")
+    path = write_report(SUMMARY, tmp_path)
+    # The page itself has no script; this copy gets one that writes down how wide it came out.
+    probe = (
+        f'<iframe id="f" style="width:{width}px;height:800px;border:0" srcdoc="PAGE"></iframe><script>'
+        "document.getElementById('f').onload = e => { const d = e.target.contentDocument.documentElement;"
+        "document.title = 'measured ' + d.scrollWidth + ' of ' + d.clientWidth; }</script>"
+    )
+    text = path.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    (tmp_path / "probe.html").write_text(probe.replace("PAGE", text), encoding="utf-8")
+
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--no-first-run",
+    ]
+    command = [browser, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
+    command += ["--dump-dom", (tmp_path / "probe.html").as_uri()]
+    dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+    found = re.search(r"measured (\d+) of (\d+)", dumped)
+    assert found, dumped[:500]
+    assert int(found[1]) <= int(found[2])

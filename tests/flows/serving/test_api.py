@@ -1,0 +1,71 @@
+"""The embedded Prefect server ends with its command, however that ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOLD = """
+import sys
+from pathlib import Path
+from flows.serving.api import prefect_api
+with prefect_api(Path(sys.argv[1])) as url:
+    print(url, flush=True)
+    sys.stdin.read()
+"""
+
+
+def answers(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> "subprocess.Popen[str]":
+    """A process that holds a server open until its standard input ends."""
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    return subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment | {"PREFECT_HOME": str(tmp_path / "home")},
+    )
+
+
+def url_of(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def gone(url: str) -> bool:
+    """Whether the server stops answering within some seconds."""
+    return any(not answers(url) or os.sched_yield() for _ in range(2_000_000))
+
+
+@pytest.mark.parametrize("end", [None, signal.SIGKILL], ids=["at its end", "by kill -9"])
+def test_no_server_outlives_its_command(held: "subprocess.Popen[str]", end: signal.Signals | None) -> None:
+    url = url_of(held)
+    assert answers(url)
+    if end is None:
+        assert held.stdin is not None
+        held.stdin.close()
+    else:
+        held.send_signal(end)
+    held.wait(timeout=30)
+    assert gone(url)
+
+
+def test_a_configured_api_is_used_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefect_server: str
+) -> None:
+    from flows.serving.api import prefect_api
+
+    with prefect_api(tmp_path / "unused") as url:
+        assert url == prefect_server
+    assert not (tmp_path / "unused").exists()

@@ -1,0 +1,99 @@
+"""A file of deployments says what runs when; what cannot be done is said in one sentence before it starts."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.errors import ScheduleError
+from flows.serving.deployments import load_deployments
+from store.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+def written(folder: Path, *deployments: object) -> Path:
+    path = folder / "prefect.yaml"
+    path.write_text(yaml.safe_dump({"deployments": list(deployments)}))
+    return path
+
+
+def verify(**changes: object) -> dict[str, object]:
+    return {"name": "verify", "entrypoint": "flows/scheduled.py:verify", **changes}
+
+
+def test_the_shipped_file_is_valid() -> None:
+    found = {deployment.name: deployment for deployment in load_deployments(ROOT / "prefect.yaml")}
+    assert {"evaluate-new", "verify", "gc"} <= found.keys()
+    for name in ("evaluate-new", "verify", "gc"):
+        [schedule] = found[name].schedules
+        assert schedule.cron is not None
+        assert schedule.timezone != "UTC"
+
+
+def test_a_flow_is_named_by_module_or_by_path(tmp_path: Path) -> None:
+    entries = [verify(), verify(name="again", entrypoint="flows.scheduled.verify")]
+    one, two = load_deployments(written(tmp_path, *entries))
+    assert one.flow() is two.flow()
+    assert one.module_path == two.module_path == "flows.scheduled.verify"
+
+
+def test_some_of_them_are_chosen(tmp_path: Path) -> None:
+    path = written(tmp_path, verify(), verify(name="other"))
+    assert [deployment.name for deployment in load_deployments(path, ["other"])] == ["other"]
+    with pytest.raises(ScheduleError, match="has no deployment 'third'; it has verify, other"):
+        load_deployments(path, ["third"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"entrypoint": "flows/scheduled.py:verfiy"}, "there is no flow at flows/scheduled.py:verfiy"),
+        ({"entrypoint": "flows/scheduled.py:load_params"}, "there is no flow at"),
+        ({"entrypoint": "nowhere.at.all"}, "there is no flow at nowhere.at.all"),
+        ({"schedules": [{"cron": "often"}]}, "verify.schedules.0.cron: 'often' is no cron expression"),
+        ({"schedules": [{"cron": "0 25 * * *"}]}, "is no cron expression"),
+        (
+            {"schedules": [{"cron": "0 2 * * *", "timezone": "Europe/Atlantis"}]},
+            "verify.schedules.0.timezone: 'Europe/Atlantis' is no time zone",
+        ),
+        ({"schedules": [{"timezone": "UTC"}]}, "a schedule has either cron or interval"),
+        ({"parameters": {"samples": 0.5}}, "takes no 'samples'"),
+        ({"parameters": {"sample": "much"}}, "verify.parameters: sample: Input should be a valid number"),
+        (
+            {"concurrency_limit": {"limit": 0}},
+            "concurrency_limit.limit: input should be greater than 0",
+        ),
+        ({"schedule": []}, "verify.schedule: cellar knows no such setting"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    path = written(tmp_path, verify(**changes))
+    with pytest.raises(ScheduleError) as caught:
+        load_deployments(path)
+    assert said in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+    assert isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "does not exist"),
+        ("deployments: [", "is not valid YAML at line"),
+        ("[]", "input should be a valid dictionary"),
+        ("deployments: []", "there is no deployment"),
+        ("name: x", "deployments: field required"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "prefect.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ScheduleError, match=said):
+        load_deployments(path)
+
+
+def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match="two deployments are called verify"):
+        load_deployments(written(tmp_path, verify(), verify()))
