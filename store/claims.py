@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from store import process
 from store.backend import Backend
-from store.errors import ClaimHeld, StorageUnavailable
+from store.errors import CellarError, ClaimHeld
 from store.format import check_label, claim_key
 from store.turn import Turn, in_seconds
 
@@ -63,7 +63,7 @@ class Claim(Turn):
             self._thread.join()
         try:
             super().__exit__(kind, error, trace)
-        except (ClaimHeld, StorageUnavailable) as trouble:
+        except CellarError as trouble:
             # The work is done and its outcome decided; the next one waits until the claim lapses.
             _log.warning("the claim on %s was not given back: %s", self.name, trouble)
 
@@ -82,7 +82,7 @@ class Claim(Turn):
             except ClaimHeld as error:
                 self._lost = error
                 return
-            except StorageUnavailable as error:
+            except CellarError as error:  # what is wrong may pass: an endpoint, credentials, a lost answer
                 _log.warning(
                     "the claim on %s was not renewed, a later step tries again: %s", self.name, error
                 )

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from store import conditional, elapsed
 from store.backend import Backend
-from store.errors import ConflictError, IntegrityError, KeyMissing, StorageUnavailable
+from store.errors import CellarError, ConflictError, IntegrityError, KeyMissing
 from store.format import seal, unseal
 
 TURN_SECONDS = 300
@@ -37,6 +37,8 @@ class Turn(ABC):
         self._key = key
         self._record = dict(record)
         self._body = b""
+        self._sent: set[bytes] = set()
+        """What was written since without an answer; each may be there, or arrive late, and is ours."""
         self._renewed = 0.0
 
     def __enter__(self) -> Self:
@@ -56,7 +58,7 @@ class Turn(ABC):
         if self._may_be_given_back():
             try:
                 self._write(self._encode(0))
-            except (StorageUnavailable, ConflictError):
+            except CellarError:
                 if error is None:
                     raise
 
@@ -87,15 +89,24 @@ class Turn(ABC):
             found, token = self._backend.read_with_token(self._key)
         except KeyMissing:
             found, token = b"", ""
+        if found in self._sent:
+            self._landed(found)
         if found != self._body:
             raise self._busy({}, "took over", None)
         return token
 
     def _write(self, body: bytes) -> None:
-        token = self._read()
-        if not conditional.replace(self._backend, self._key, body, before=self._body, token=token):
-            raise self._busy({}, "took over", None)
+        for _ in range(2):  # once more if an earlier write of ours arrived between the look and this one
+            token = self._read()
+            self._sent.add(body)
+            if conditional.replace(self._backend, self._key, body, before=self._body, token=token):
+                return self._landed(body)
+        raise self._busy({}, "took over", None)
+
+    def _landed(self, body: bytes) -> None:
+        """Note what is there now. Writes of ours that compare with anything older can land no more."""
         self._body = body
+        self._sent.clear()
 
     def _check_over(self, before: bytes) -> None:
         """Raise what `_busy` says while the turn that was read as `before` counts."""

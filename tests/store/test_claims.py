@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from store import Claim, Store
+from store import Claim, Store, claims, elapsed
 from store.backend.local import LocalBackend
-from store.errors import ClaimHeld
+from store.errors import ClaimHeld, CommitStateUnknown, CredentialsError
 from store.format import claim_key, seal, unseal
 from store.process import identity, is_dead
 from store.turn import TURN_SECONDS
 from tests.store.clocks import Clock, ClockedBackend
+from tests.store.faulty import Call, Fault, FaultyBackend
 
 HOLDER = """
 import sys
@@ -69,6 +72,126 @@ def test_a_claim_lapses_when_it_is_not_renewed_and_its_former_holder_learns_of_i
     clocked.clock.forward(clocked, seconds=TURN_SECONDS + 1)
     with Claim(clocked, "docs", owner="two"), pytest.raises(ClaimHeld):
         first.check()
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks at the clock finds that it is time for a renewal, and the thread looks all the time."""
+    ticks = itertools.count(step=3600)
+    monkeypatch.setattr(elapsed, "seconds", lambda: float(next(ticks)))
+    monkeypatch.setattr(claims, "_RENEW_EVERY_S", 0.001)
+
+
+class Line:
+    """What the claim's thread meets: `trouble` with its first writes; then some renewals that go well."""
+
+    def __init__(self, *trouble: Callable[[], Fault | None]) -> None:
+        self.went_well = threading.Event()
+        self.trouble = list(trouble)
+        self.good = 0
+        self._silent = False
+
+    def __call__(self, call: Call) -> Fault | None:
+        if self._silent and call.kind == "read":
+            self._silent = False
+            return Fault.REFUSED
+        if call.kind != "replace":
+            return None
+        if self.trouble:
+            return self.trouble.pop(0)()
+        self.good += 1
+        if self.good >= 3:
+            self.went_well.set()
+        return None
+
+    def lost(self, fault: Fault) -> Callable[[], Fault]:
+        """A write whose answer is lost, and nobody answers when it is looked for."""
+
+        def lose() -> Fault:
+            self._silent = True
+            return fault
+
+        return lose
+
+
+def expired() -> Fault:
+    raise CredentialsError("the credentials expired")
+
+
+@pytest.mark.parametrize("what", ["nothing", "refused", "credentials", "dropped", "landed"])
+def test_a_claim_is_renewed_whatever_happens_to_single_renewals(
+    clocked: ClockedBackend, hours: None, what: str
+) -> None:
+    line = Line()
+    trouble = {
+        "nothing": [],
+        "refused": [lambda: Fault.DENIED],
+        "credentials": [expired, expired],
+        "dropped": [line.lost(Fault.DROPPED)],
+        "landed": [line.lost(Fault.LANDED), line.lost(Fault.LANDED)],
+    }[what]
+    faulty = FaultyBackend(clocked, line)
+    with Claim(faulty, "docs", owner="one") as claim:
+        line.trouble.extend(trouble)
+        clocked.clock.forward(clocked, seconds=TURN_SECONDS + 1)  # as it was taken it counts no more
+        line.good = 0
+        line.went_well.clear()
+        assert line.went_well.wait(30), "the claim was not renewed"
+        with pytest.raises(ClaimHeld):
+            Claim(clocked, "docs", owner="two").take()
+        claim.check()
+    Claim(clocked, "docs", owner="two").take()  # it was given back
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDED, Fault.LATE])
+def test_a_renewal_without_an_answer_is_ours_whenever_it_arrives(
+    clocked: ClockedBackend, hours: None, fault: Fault
+) -> None:
+    line = Line()
+    faulty = FaultyBackend(clocked, line)
+    claim = Claim(faulty, "docs", owner="one").take()
+    line.trouble.append(line.lost(fault))
+    with pytest.raises(CommitStateUnknown):
+        super(Claim, claim).check()
+    claim.check()
+    faulty.wire.arrive()
+    claim.check()
+    super(Claim, claim).check()
+    assert unseal(clocked.read(claim_key("docs")), claim_key("docs"))["owner"] == "one"
+
+
+def test_a_renewal_that_arrives_before_the_next_one_is_not_taken_for_somebody_else_s(
+    clocked: ClockedBackend, hours: None
+) -> None:
+    line = Line()
+    faulty = FaultyBackend(clocked, line)
+    claim = Claim(faulty, "docs", owner="one").take()
+    line.trouble += [line.lost(Fault.LATE), faulty.wire.arrive]
+    with pytest.raises(CommitStateUnknown):
+        super(Claim, claim).check()
+    super(Claim, claim).check()
+    claim.check()
+
+
+def test_a_claim_that_somebody_took_over_is_renewed_no_more(clocked: ClockedBackend, hours: None) -> None:
+    with Claim(clocked, "docs", owner="one") as claim:
+        clocked.put(claim_key("docs"), seal({"owner": "two", "id": "x", "seconds": TURN_SECONDS}))
+        assert claim._thread is not None
+        claim._thread.join(30)
+        assert not claim._thread.is_alive()
+        with pytest.raises(ClaimHeld):
+            claim.check()
+    assert unseal(clocked.read(claim_key("docs")), claim_key("docs"))["owner"] == "two"
+
+
+def test_a_claim_that_cannot_be_given_back_fails_no_work(clocked: ClockedBackend) -> None:
+    faulty = FaultyBackend(clocked)
+
+    def refuse(call: Call) -> None:
+        raise CredentialsError("the credentials expired")
+
+    with Claim(faulty, "docs", owner="one"):
+        faulty.schedule = refuse
 
 
 def test_what_a_killed_process_left_is_taken_over_at_once(
