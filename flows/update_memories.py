@@ -253,7 +253,9 @@ def _flow(
             record = {**run.recorded(corpora), "update": {"head": head, "previous": base.id, **counts}}
             _pin_task(settings, head, refs, base.id, message, record)
     figures = summarise(results)
-    degraded.tell_of_build(settings, identity, figures)
+    worked = sum(result.worked for result in results)
+    if moved or worked:  # what a source without changes is still like was told before
+        degraded.tell_of_build(settings, identity, figures)
     return {
         "head": head,
         "snapshot": identity,
@@ -262,7 +264,7 @@ def _flow(
         **{what: len(names) for what, names in change.items()},
         "names": {what: names[:SHOWN] for what, names in change.items() if what != "kept"},
         "documents": figures["documents"],
-        "worked": sum(result.worked for result in results),
+        "worked": worked,
         "rejected": rejected_documents(results),
         "missing": list(scope.missing),
         "figures": {name: figures[name] for name in FIGURES},

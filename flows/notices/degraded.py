@@ -47,9 +47,11 @@ def tell_of_findings(store: str, findings: "Sequence[Finding]") -> None:
 
 def build_faults(figures: Mapping[str, Any], limits: Notifications) -> list[str]:
     """What is wrong with the figures of a memory build, in words."""
-    faults = []
     documents, rejected = figures.get("documents", 0), figures.get("rejected", 0)
-    if documents and rejected / documents > limits.rejected_share:
+    if not documents:  # nothing was read back, so that no share or recall says anything
+        return []
+    faults = []
+    if rejected / documents > limits.rejected_share:
         faults.append(
             f"{rejected:,} of {documents:,} documents were rejected, a share of {rejected / documents:.4f} "
             f"above {limits.rejected_share:g}"

@@ -30,6 +30,8 @@ class HeadState:
     """What an update neither makes nor drops, such as skills."""
     corpora: dict[str, Ref] = field(default_factory=dict)
     """Reports of the corpora that it was made from, by name."""
+    is_partition: dict[str, bool] = field(default_factory=dict)
+    """Whether a corpus is a partition of another, by name, where its report is still there to say so."""
 
     @classmethod
     def read(cls, store: Store, head: str) -> "HeadState":
@@ -42,6 +44,8 @@ class HeadState:
         if snapshot.kinds.get("reranker"):
             frozen["reranker"] = snapshot.one("reranker").ref
         refs = list(_refs(snapshot))
+        corpora = {corpus_name(report): report for report in recorded_corpora(store, identity)}
+        rows = store.catalog().get_all([report.version for report in corpora.values()])
         return cls(
             head,
             snapshot,
@@ -49,7 +53,12 @@ class HeadState:
             frozen,
             {ref.name: str(ref) for ref in refs if ref.kind == "index"},
             tuple(ref for ref in refs if ref.kind not in _MADE_AGAIN),
-            {corpus_name(report): report for report in recorded_corpora(store, identity)},
+            corpora,
+            {
+                name: "partition" in rows[report.version].provenance.get("params", {})
+                for name, report in corpora.items()
+                if report.version in rows
+            },
         )
 
     @property
@@ -59,7 +68,12 @@ class HeadState:
 
     def partitions(self, corpus: str) -> list[str]:
         """The partitions of a corpus that it was made from."""
-        return [name.removeprefix(f"{corpus}.") for name in self.corpora if name.startswith(f"{corpus}.")]
+        start = f"{corpus}."
+        return [
+            name.removeprefix(start)
+            for name in self.corpora
+            if name.startswith(start) and self.is_partition.get(name, True)
+        ]
 
     def check_source(self, params: Params) -> None:
         """Refuse a source whose update would retire all that another one has left here.
@@ -69,7 +83,10 @@ class HeadState:
                 the other way round.
         """
         corpus = params.corpus
-        known = self.partitions(corpus.name) if corpus.in_partitions else corpus.name in self.corpora
+        if corpus.in_partitions:
+            known = bool(self.partitions(corpus.name))
+        else:
+            known = corpus.name in self.corpora and not self.is_partition.get(corpus.name, False)
         if known or not self.corpora:
             return
         what = (

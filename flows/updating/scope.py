@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from flows.errors import UsageError
 from flows.params import Params
@@ -53,7 +54,7 @@ class Scope:
             raise UsageError("give partitions or shards, not both: a partition is read as a whole")
         if both := sorted(set(named) & set(gone)):
             raise UsageError(f"partition {both[0]} cannot be updated and dropped at once; decide which")
-        if named and not corpus.in_partitions:
+        if (named or gone) and not corpus.in_partitions:
             raise UsageError(f"corpus.path has no {PLACE} that a partition could stand for; write it there")
         if corpus.in_partitions and not (named or gone):
             raise UsageError(f"corpus.path holds {PLACE}; say which with --partition")
@@ -61,8 +62,8 @@ class Scope:
             chosen = shard_numbers(shards, corpus.shards) if shards is not None else set()
             return cls((corpus,), shards=frozenset(chosen), whole=True)
         all_of_them = [_partition(corpus, name) for name in named]
-        there = [part for part in all_of_them if _exists(part)]
-        missing = [part for part in all_of_them if part not in there]
+        found = [(part, _exists(part)) for part in all_of_them]
+        there, missing = ([part for part, exists in found if exists is wanted] for wanted in (True, False))
         if missing and not skip_missing:
             raise BadCorpus(_missing(missing))
         if not there and not gone:
@@ -76,10 +77,14 @@ class Scope:
 
     def decides(self, memory: str) -> bool:
         """Whether the update decides about the memory of that full name; the others stay as they are."""
-        name = memory.partition("/")[2]
         if not self.whole:
-            return name.startswith(tuple(f"{part}/" for part in (*self.partitions, *self.dropped)))
+            return _partition_of(memory) in self._decided
+        name = memory.partition("/")[2]
         return not self.shards or shard_of(name, self.corpora[0].shards) in self.shards
+
+    @cached_property
+    def _decided(self) -> frozenset[str]:
+        return frozenset((*self.partitions, *self.dropped))
 
     def takes(self, shard: Ref) -> bool:
         """Whether memories are built of a shard's documents."""
@@ -88,14 +93,23 @@ class Scope:
 
     def check(self, base: HeadState, corpus: str) -> None:
         """Raise `ElementNotFound` for a partition that is to go and that the head does not have."""
+        if not self.dropped:
+            return
         there = base.partitions(corpus)
+        held = {*there, *map(_partition_of, base.memories)}
         for partition in self.dropped:
-            held = any(name.startswith(f"memory/{partition}/") for name in base.memories)
-            if partition not in there and not held:
+            if partition not in held:
                 raise ElementNotFound(
                     f"head {base.head} has no partition {partition} to drop; it has "
                     f"{', '.join(there[-_SHOWN:]) or 'none'}"
                 )
+
+
+def _partition_of(memory: str) -> str:
+    """The partition of the memory of a full name `memory/<partition>/<document>`; empty if it has none."""
+    _, _, name = memory.partition("/")
+    first, slash, _ = name.partition("/")
+    return first if slash else ""
 
 
 def _partition(corpus: CorpusParams, name: str) -> CorpusParams:

@@ -3,7 +3,7 @@
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -25,6 +25,7 @@ from store.errors import ClaimHeld, ElementNotFound
 from store.transfer import copy_snapshot
 from tasks.corpus import shard_of
 from tasks.errors import BadCorpus
+from tests.flows.notices.receiver import receiving
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -124,6 +125,14 @@ def empty(built: Place, tmp_path: Path) -> Callable[[str], Place]:
     return make
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """Messages about runs, as a receiver gets them."""
+    with receiving() as receiver:
+        monkeypatch.setenv("CELLAR_NOTIFY_URL", receiver.url)
+        yield receiver.messages
+
+
 def test_an_update_builds_what_changed_and_retires_what_vanished(place: Place) -> None:
     edited, gone, *_ = some(2)
     added = name_like("new")
@@ -164,7 +173,10 @@ def test_a_change_of_what_only_trains_the_codec_changes_no_memory(place: Place) 
     assert (made["moved"], made["worked"]) == (False, 0)
 
 
-def test_a_rejected_document_is_reported_again_and_not_computed_again(place: Place) -> None:
+def test_a_rejected_document_is_reported_again_and_neither_computed_nor_told_of_again(
+    place: Place, told: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELLAR_NOTIFY_REJECTED_SHARE", "0")
     odd = name_like("odd")
     noise = random.Random(3)
     hard = "".join(chr(noise.randint(0x4E00, 0x9FFF)) for _ in range(200))
@@ -172,9 +184,12 @@ def test_a_rejected_document_is_reported_again_and_not_computed_again(place: Pla
     first = place.update()
     assert [entry["document"] for entry in first["rejected"]] == [odd]
     assert (first["worked"], first["moved"]) == (1, False)
+    [message] = told
+    assert message["reason"].startswith("1 of ")
 
     again = place.update()
     assert (again["worked"], again["rejected"]) == (0, first["rejected"])
+    assert told == [message]
 
     # Its shard is another one now, so that it is recognised by itself.
     edited = next(name for name in some(99) if shard_of(name, SHARDS) == shard_of(odd, SHARDS))
@@ -283,7 +298,7 @@ class TestPartitions:
         reports = recorded_corpora(other.store, last["snapshot"])
         assert [ref.name for ref in reports] == [f"corpus/docs.{day}/report" for day in self.DAYS]
 
-    def test_one_day_is_replaced_and_the_others_stay(self, days: Place) -> None:
+    def test_one_day_is_replaced_and_the_others_stay(self, days: Place, told: list[dict[str, Any]]) -> None:
         first = self.update(days, *self.DAYS)
         day = self.DAYS[1]
         names = {name for name in TEXTS if is_remembered(f"{day}/{name}")}
@@ -293,7 +308,9 @@ class TestPartitions:
         assert set(made["names"]["replaced"]) == changed
         assert made["kept"] == first["added"] - len(changed)
 
+        told.clear()
         gone = days.update(days.params(partitioned=True), drop_partitions=[day])
+        assert told == []
         assert set(gone["names"]["retired"]) == changed
         assert [ref.name for ref in recorded_corpora(days.store, gone["snapshot"])] == [
             f"corpus/docs.{other}/report" for other in self.DAYS if other != day

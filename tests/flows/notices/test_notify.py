@@ -18,6 +18,7 @@ from flows.notices.notify import Notifications, load_notifications
 from flows.settings import load_settings
 from store import Element, Store
 from store.errors import InputError
+from tasks.memory import summarise
 from tests.e2e.workplace import ROOT
 from tests.flows.notices.receiver import SECRET, Receiver, receiving
 
@@ -173,6 +174,7 @@ LIMITS = Notifications(rejected_share=0.1, recall=0.9)
         ({"documents": 10, "rejected": 2, "token_recall": 0.9}, ["2 of 10 documents were rejected"]),
         ({"documents": 10, "rejected": 0, "token_recall": 0.89}, ["token recall 0.8900 is below 0.9"]),
         ({"documents": 0, "rejected": 0}, []),
+        (summarise([]), []),  # an update that only drops a partition
     ],
 )
 def test_a_build_is_degraded_beyond_the_limits(figures: dict[str, Any], faults: list[str]) -> None:
