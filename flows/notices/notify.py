@@ -4,6 +4,7 @@ The URL is a secret, since whoever knows it can post. So it is no field of `Sett
 and into records, but is read from the environment where a message is sent, and no log or error shows it.
 """
 
+import http.client
 import json
 import logging
 import threading
@@ -140,6 +141,7 @@ def message(
 ) -> dict[str, Any]:
     """What is posted: fields for programs, and `text` for people, as chat services show it."""
     where = origin()
+    reason, store = _encodable(reason), store and _encodable(store)
     named = [("run", run), ("snapshot", snapshot), ("store", store), ("on", where["host"])]
     details = ", ".join(f"{what} {value}" for what, value in named if value)
     return {
@@ -205,7 +207,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 def _post(content: Mapping[str, Any], url: SecretStr) -> None:
     request = urllib.request.Request(  # noqa: S310 - settings allow http and https only
         url.get_secret_value(),
-        data=json.dumps(content, ensure_ascii=False, default=str).encode(),
+        data=json.dumps(content, default=str).encode(),
         headers={"Content-Type": "application/json", "User-Agent": "cellar"},
         method="POST",
     )
@@ -219,7 +221,7 @@ def _post(content: Mapping[str, Any], url: SecretStr) -> None:
             raise _Passing(said) from None
         hint = ", a redirect, which is not followed" if 300 <= error.code < 400 else ""
         raise NotDelivered(f"{said}{hint}; check that address") from None
-    except (OSError, ValueError, urllib.error.URLError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         # Some of these quote the address in their text; their kind says enough.
         cause = getattr(error, "reason", error)
         kind = type(cause if isinstance(cause, BaseException) else error).__name__
@@ -260,6 +262,11 @@ def _store_of(parameters: Mapping[str, Any]) -> str | None:
         return str(named or load_settings().store)
     except SettingsError:
         return None
+
+
+def _encodable(text: str) -> str:
+    """Text in which bytes of file names that are no UTF-8 are spelled out, for receivers that refuse them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(text: str) -> str:

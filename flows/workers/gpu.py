@@ -1,11 +1,16 @@
 """One computation per GPU: a limit that the Prefect API counts for all machines, and a lock for each device.
 
+The locks keep processes of one user on one machine apart that share a folder for temporary files. Other
+users, containers with a folder of their own, and programs that are not cellar's do not see them; those who
+share a Prefect API are kept apart by the limit.
+
 Leases of the limit are renewed while a computation runs. Those of a killed one end after a minute; the lock
 of its device on this machine is freed by the kernel at once.
 """
 
 import fcntl
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -89,9 +94,11 @@ def claimed(devices: Mapping[str, str]) -> Iterator[str]:
     """One of these devices, `identity: name`, to oneself on this machine; waits until one is free.
 
     The kernel frees the lock of a process that ends, however it ends.
+
+    Raises:
+        SettingsError: others could write where the locks are.
     """
-    folder = Path(tempfile.gettempdir()) / f"cellar-devices-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = _lock_folder()
     while True:
         for identity, name in devices.items():
             with (folder / f"{identity}.lock").open("wb") as lock:
@@ -103,6 +110,25 @@ def claimed(devices: Mapping[str, str]) -> Iterator[str]:
                 return
         watch.stop_if_interrupted()
         time.sleep(_POLL_S)
+
+
+def _lock_folder() -> Path:
+    """The folder of the locks of this user; anybody may have made one of that name among temporary files."""
+    folder = Path(tempfile.gettempdir()) / f"cellar-devices-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise SettingsError(
+            f"{folder} cannot hold the locks of GPUs ({error.strerror}); set TMPDIR to a folder of your own"
+        ) from error
+    private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
+    if not private or status.st_uid != os.getuid():
+        raise SettingsError(
+            f"{folder} is not a folder that you alone can write, so the locks of GPUs cannot lie there; "
+            "remove it, or set TMPDIR to a folder of your own"
+        )
+    return folder
 
 
 def _devices(settings: Settings) -> dict[str, str]:

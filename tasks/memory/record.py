@@ -1,9 +1,10 @@
 """What the store remembers of documents beside their memories: why one was rejected, how a whole shard ended.
 
 Both are records of kind `corpus` that no snapshot needs. Without them nothing is lost but time: a rejected
-document is tried again, a shard is looked through document by document.
+document is tried again, a shard is looked through document by document. So is one whose record is damaged.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from store import Element, Ref, Store, canonical_json, fingerprint
+from store import Element, Ref, Row, Store, canonical_json, fingerprint
+from store.errors import IntegrityError, KeyMissing
 from tasks.corpus import Document
 from tasks.errors import BadPayload
 from tasks.memory.figures import Figures
@@ -27,6 +29,8 @@ _TYPES = {"int": pa.int64(), "float": pa.float64()}
 _FIGURES = {field.name: _TYPES[str(getattr(field.type, "__name__", field.type))] for field in fields(Figures)}
 _COLUMNS = {"name": pa.string(), "version": pa.string(), **_FIGURES}
 _WHAT = "the outcomes of a shard"
+_DAMAGE = (IntegrityError, KeyMissing, BadPayload)
+_LOG = logging.getLogger(__name__)
 
 
 def rejection_recipe(recipe: str) -> str:
@@ -75,10 +79,10 @@ def recorded(
     catalog = store.catalog()
     rows = catalog.find_many(recipes.values())
     found = {rows[recipe].version: shard for shard, recipe in recipes.items() if recipe in rows}
-    results: dict[Ref, ShardResult] = {}
-    for row, payload in store.stream(rows.values()):
-        shard = found[row.version]
-        results[shard] = ShardResult(shard, (), tuple(decode_outcomes(payload)), worked=0)
+    results = {
+        found[version]: ShardResult(found[version], (), outcomes, worked=0)
+        for version, outcomes in _outcomes(store, list(rows.values())).items()
+    }
     memories = {ref.version for result in results.values() for ref in result.published}
     gone = memories - catalog.known(memories)
     return {
@@ -86,6 +90,21 @@ def recorded(
         for shard, result in results.items()
         if not gone.intersection(ref.version for ref in result.published)
     }
+
+
+def _outcomes(store: Store, rows: Sequence[Row]) -> dict[str, tuple[Outcome, ...]]:
+    """What records say, by version; a damaged one is left out with a warning."""
+    try:
+        return {row.version: tuple(decode_outcomes(payload)) for row, payload in store.stream(rows)}
+    except _DAMAGE:  # a stream ends at the first one
+        pass
+    found: dict[str, tuple[Outcome, ...]] = {}
+    for row in rows:
+        try:
+            found[row.version] = tuple(decode_outcomes(store.read(row)))
+        except _DAMAGE as error:
+            _LOG.warning("%s cannot be read, so its documents are looked at one by one: %s", row.name, error)
+    return found
 
 
 def missing_records(

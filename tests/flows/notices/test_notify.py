@@ -2,7 +2,10 @@
 
 import json
 import logging
+import os
 import socket
+import socketserver
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,6 +125,36 @@ def test_a_receiver_that_is_not_there_is_one_line_in_the_log(
     [line] = [record.getMessage() for record in caplog.records]
     assert "ConnectionRefusedError" in line
     assert SECRET not in line
+
+
+def test_a_failure_over_a_file_name_that_is_no_text_is_told(receiver: Receiver) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    notify.failed(
+        flow="f", run=None, state="Failed", reason=f"cannot read {name} \u2603", store=f"file:/{name}"
+    )
+    [told] = receiver.messages
+    assert told["reason"] == r"cannot read caf\udce9.txt" + " \u2603"
+    assert told["store"] == r"file:/caf\udce9.txt"
+
+
+def test_a_port_that_speaks_no_http_is_said_not_to_be_reached(
+    cellar: "Cellar", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ssh(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+            self.rfile.readline()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Ssh) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("CELLAR_NOTIFY_URL", f"http://127.0.0.1:{server.server_address[1]}/{SECRET}")
+        code, out, err = cellar("notify", "test")
+        server.shutdown()
+        thread.join()
+    assert (code, out) == (6, "")
+    assert "could not be reached (BadStatusLine)" in err
+    assert SECRET not in err
 
 
 def test_a_receiver_that_never_answers_holds_nothing_up(

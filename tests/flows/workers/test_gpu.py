@@ -95,6 +95,28 @@ def test_the_cpu_is_nobody_s_alone() -> None:
         assert (one, other) == ("cpu", "cpu")
 
 
+@pytest.mark.parametrize("what", ["open to others", "a link", "a file", "somebody else's"])
+def test_locks_lie_only_where_nobody_else_can_write(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"cellar-devices-{os.getuid()}"
+    if what == "a link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    elif what == "a file":
+        folder.touch(mode=0o600)
+    else:
+        folder.mkdir(mode=0o700)
+    if what == "open to others":
+        folder.chmod(0o770)
+    if what == "somebody else's":
+        other = os.getuid() + 1
+        folder.rename(tmp_path / f"cellar-devices-{other}")
+        monkeypatch.setattr(os, "getuid", lambda: other)
+    with pytest.raises(SettingsError, match=r"cellar-devices-.*TMPDIR"), claimed({"one": "cuda:0"}):
+        pytest.fail("a device was locked there")
+
+
 HOLD = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
