@@ -15,6 +15,7 @@ from flows.maintenance import dry_run, verify_packs
 from flows.params import Params, load_params
 from flows.place import open_store
 from flows.promoting.evaluations import unevaluated
+from flows.runs.listing import failures
 from flows.serving.scheduling import scheduled_for, start_all
 from flows.serving.served import follow_server
 from flows.settings import Settings, load_settings
@@ -89,6 +90,8 @@ def _evaluate_new(
 ) -> dict[str, Any]:
     """Evaluate snapshots that a head points or pointed to and that nobody evaluated, newest first.
 
+    Those whose evaluation failed before come after those that were not tried as often.
+
     Args:
         heads: heads to look at, by default all of them.
         params_file: a parameter file, by default params.yaml where there is one.
@@ -97,6 +100,8 @@ def _evaluate_new(
     """
     params, settings = _load(params_file, overrides)
     waiting = unevaluated(open_store(settings), params.evaluation.name, heads)
+    tried = failures(evaluate_snapshot.name, "snapshot")
+    waiting.sort(key=lambda snapshot: tried[snapshot])
     done: list[str] = []
     failed: list[CellarError] = []
     for snapshot in waiting[:limit]:

@@ -2,6 +2,7 @@
 
 import re
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from flows.runs.labels import AGAIN, SNAPSHOT
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas import FlowRun
+    from prefect.client.schemas.filters import FlowFilter
 
 _PAGE = 200
 _LEAST_DIGITS = 4
@@ -77,6 +79,17 @@ def list_runs(
             if limit and len(found) == limit:
                 break
     return found
+
+
+def failures(flow: str, parameter: str) -> Counter[str]:
+    """How often runs of a flow failed or crashed, by the value of one of their parameters."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+
+    of_the_flow = FlowFilter(name=FlowFilterName(any_=[flow]))
+    with get_client(sync_client=True) as client:
+        runs = _read(client, ("failed", "crashed"), None, parts=True, flows=of_the_flow)
+        return Counter(str(run.parameters.get(parameter)) for run in runs)
 
 
 def find_run(identity: str) -> "FlowRun":
@@ -178,7 +191,12 @@ def _one_line(message: str | None) -> str:
 
 
 def _read(
-    client: "SyncPrefectClient", states: Sequence[str], since: timedelta | None, *, parts: bool
+    client: "SyncPrefectClient",
+    states: Sequence[str],
+    since: timedelta | None,
+    *,
+    parts: bool,
+    flows: "FlowFilter | None" = None,
 ) -> Iterator["FlowRun"]:
     """Runs page by page, the newest first."""
     from prefect.client.schemas.filters import (
@@ -206,7 +224,11 @@ def _read(
     )
     offset = 0
     while page := client.read_flow_runs(
-        flow_run_filter=chosen, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE, offset=offset
+        flow_filter=flows,
+        flow_run_filter=chosen,
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=_PAGE,
+        offset=offset,
     ):
         yield from page
         offset += len(page)

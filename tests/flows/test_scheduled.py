@@ -10,7 +10,7 @@ from flows.promoting.evaluations import unevaluated
 from flows.runs.details import Details, details_of
 from flows.runs.listing import find_run, list_runs
 from store import Element, Store
-from store.errors import IntegrityError, SnapshotNotFound
+from store.errors import ElementNotFound, IntegrityError, SnapshotNotFound
 from tests.store.samples import memory
 
 
@@ -88,6 +88,22 @@ def test_snapshots_that_heads_pointed_to_wait_for_their_evaluation(store: Store)
     store.publish([record], message="evaluated")
     assert unevaluated(store, "attachment") == [first]
     assert unevaluated(store, "another") == [second, first]
+
+
+def test_a_snapshot_whose_evaluation_fails_keeps_none_of_the_others_from_theirs(store: Store) -> None:
+    [first] = store.heads().values()
+    memories = [row.ref for row in store.catalog().rows("memory")]
+    newest = store.pin(memories[:2], message="fewer").id
+    store.move_head("docs", newest, expect=first)
+
+    tried = []
+    for _ in range(3):
+        with pytest.raises(ElementNotFound, match="codec"):  # there is none in these sets
+            scheduled.evaluate_new(limit=1)
+        [run] = list_runs(flow="evaluate-snapshot", parts=True, limit=1)
+        tried.append(details_of(find_run(run.id)).parameters["snapshot"])
+
+    assert tried == [newest, first, newest]
 
 
 def test_parameters_and_settings_of_a_run_are_shown_as_they_were_resolved(
