@@ -90,10 +90,16 @@ class Store:
         return cls(backend)
 
     @classmethod
-    def open_or_create(cls, url: str, *, run: Mapping[str, Any] | None = None) -> Self:
-        """Open the store at `url`, creating it first if nothing is there. For the rest see `Store`."""
+    def open_or_create(
+        cls, url: str, *, run: Mapping[str, Any] | None = None, made: Callable[[str], None] | None = None
+    ) -> Self:
+        """Open the store at `url`, creating it first if nothing is there. For the rest see `Store`.
+
+        `made` is told the address of a store that was created.
+        """
         backend = open_backend(url)
-        create_format(backend)
+        if create_format(backend) and made is not None:
+            made(backend.url)
         return cls(backend, run=run)
 
     @property

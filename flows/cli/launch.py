@@ -47,7 +47,7 @@ def orchestration(
     load_notifications()  # a bad address is said now, not when there is something to tell
     make_folder(settings.work_dir, "CELLAR_WORK_DIR")
     make_folder(settings.pins, "CELLAR_PINS")
-    Store.open_or_create(settings.store)
+    Store.open_or_create(settings.store, made=session.made_store)
     watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
     home = settings.work_dir / "prefect"
     shared = configured_url() is not None or serving(home) is not None

@@ -56,7 +56,12 @@ class Session:
         """The store, made where there is none: for commands that fill it; `by` as in `open_store`."""
         from store import Store
 
-        return Store.open_or_create(self.settings.store, run=self.record(by))
+        return Store.open_or_create(self.settings.store, run=self.record(by), made=self.made_store)
+
+    def made_store(self, url: str) -> None:
+        """Say that a store was made, so that a mistyped address is seen."""
+        if not self.settings.quiet:
+            self.warn(f"made a new store at {url}, where there was none")
 
     @property
     def owner(self) -> str:

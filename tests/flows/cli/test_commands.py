@@ -48,6 +48,14 @@ def test_the_store_option_wins_over_the_environment(
     assert (workplace / "from-variable" / "format.json").is_file()
 
 
+def test_a_command_that_makes_a_store_says_where(cellar: Cellar, texts: Path) -> None:
+    build = ("corpus", "build", "--folder", str(texts), "--name", "t")
+    _, _, err = cellar("--store", "typo", *build)
+    assert err == f"cellar: made a new store at file:{Path.cwd()}/typo, where there was none\n"
+    assert cellar("--store", "typo", *build)[::2] == (0, "")
+    assert cellar("--store", "other", "--quiet", *build)[::2] == (0, "")
+
+
 def test_a_corpus_is_built_pinned_for_the_next_command_and_recognised_again(
     cellar: Cellar, texts: Path
 ) -> None:
