@@ -71,7 +71,9 @@ class Session:
     def emit(self, result: object, lines: Iterable[str]) -> None:
         """Print a result: as JSON for machines, or as the given lines for people."""
         if self.as_json:
-            print(json.dumps(result, indent=1, ensure_ascii=False))
+            text = json.dumps(result, indent=1, ensure_ascii=False)
+            # Bytes of file names that are no UTF-8 stay escapes of JSON, which any terminal or pipe takes.
+            print(text.encode("utf-8", "backslashreplace").decode())
         else:
             for line in lines:
                 print(line if line.isprintable() else printable(line))

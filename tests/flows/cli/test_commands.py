@@ -1,6 +1,7 @@
 """The commands on stores, corpora, snapshots and tags, through the real command line and a real store."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flows.cli.session import Session
 from flows.origin import code
 from store import Store
 
@@ -46,6 +48,14 @@ def test_the_store_option_wins_over_the_environment(
 
     assert (workplace / "from-option" / "format.json").is_file()
     assert (workplace / "from-variable" / "format.json").is_file()
+
+
+def test_a_name_that_is_no_utf_8_is_printed_as_json_all_the_same(capfd: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"caf\xe9 \xe2\x98\x83")
+    Session(as_json=True).emit({"name": name}, [])
+    printed = capfd.readouterr().out
+    assert printed.encode("utf-8") == b'{\n "name": "caf\\udce9 \xe2\x98\x83"\n}\n'
+    assert json.loads(printed) == {"name": name}
 
 
 def test_a_command_that_makes_a_store_says_where(cellar: Cellar, texts: Path) -> None:
