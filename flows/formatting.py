@@ -1,6 +1,7 @@
 """Figures with their units, and text of unknown origin made visible."""
 
 import json
+import math
 import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -60,8 +61,13 @@ _SIGNS, _SIGNS_IN_LINES = _Signs(), _Signs("\n\t")
 
 
 def number(value: object) -> float | None:
-    """The value if it is a number, None otherwise (missing, null, or not a figure at all)."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """The value if it is a finite number, None otherwise (missing, null, no figure, or beyond a float)."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # a whole number with more digits than a float can hold
+        return None
 
 
 def count(value: object) -> str:

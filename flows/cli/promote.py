@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session, columns
+from flows.formatting import count
 
 if TYPE_CHECKING:
     from flows.params import Params
@@ -75,6 +76,7 @@ def promote(
             "what must hold? Give e.g. --require 'nll.retrieved<2.0'; `cellar head move` judges nothing"
         )
     chosen = load_params(params, set_ or ())
+    asked = params is not None or any(map(_is_setting, set_ or ()))
     store = session.open_store(by="promote")
     opened = store.snapshot(snapshot)
     exact = None if core is None else str(named_core(store, opened, core))
@@ -87,8 +89,10 @@ def promote(
         evaluate=_evaluation(session, chosen) if evaluate else _refuse,
         name=chosen.evaluation.name,
         core=exact,
+        settings=chosen.evaluation if asked else None,
         why=why,
         dry_run=dry_run,
+        warn=session.warn,
     )
     session.emit(result.to_dict(), _lines(result, dry_run=dry_run))
     if not result.holds:
@@ -97,6 +101,12 @@ def promote(
             f"{failed} of {len(result.verdicts)} requirements did not hold; head {to} still points to "
             f"{result.before[:12] if result.before else 'nothing'}"
         )
+
+
+def _is_setting(override: str) -> bool:
+    """Whether an override says how to evaluate; the name alone says which evaluations count."""
+    name = override.partition("=")[0].strip()
+    return name == "evaluation" or (name.startswith("evaluation.") and name != "evaluation.name")
 
 
 def _check_signatures(store: "Store", snapshot: str, keys: "list[Path] | tuple[()]") -> None:
@@ -125,16 +135,20 @@ def _evaluation(session: Session, params: "Params") -> "Evaluate":
 def _refuse(snapshot: str, settings: "EvaluationParams | None", core: str | None) -> str:
     from flows.promoting.promotion import NotEvaluated
 
+    against = f" against {core}" if core else ""
+    by, also = ("", "") if settings is None else (" by these settings", " with them")
     raise NotEvaluated(
-        f"snapshot {snapshot[:12]} has no evaluation{f' against {core}' if core else ''} to judge it by; run "
-        f"`cellar eval run --snapshot {snapshot[:12]}`, or leave out --no-evaluate"
+        f"snapshot {snapshot[:12]} has no evaluation{against}{by} to judge it by; run `cellar eval run "
+        f"--snapshot {snapshot[:12]}`{also}, or leave out --no-evaluate"
     )
 
 
 def _lines(result: "Promotion", *, dry_run: bool) -> Iterator[str]:
     yield f"snapshot   {result.snapshot}"
-    yield f"evaluation {result.evaluation.row.ref}, {result.evaluation.figures['tasks']:,} tasks"
-    yield f"core       {result.evaluation.core}"
+    used = result.evaluation
+    yield f"evaluation {used.row.ref}, {count(used.figures.get('tasks'))} tasks"
+    yield f"settings   {', '.join(f'{name} {value}' for name, value in used.settings)}"
+    yield f"core       {used.core}"
     if result.of_head is not None:
         yield f"{result.head} was judged by {result.of_head.row.ref}"
         if result.of_head.core != result.evaluation.core:

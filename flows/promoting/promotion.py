@@ -1,17 +1,15 @@
 """Promotion: a head moves to a snapshot if figures of its evaluation meet what is required of them."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flows.promoting.evaluations import Evaluation, Warn, evaluation_of, say_nothing
 from flows.promoting.requirements import Requirement, Verdict, judge
-from store import Row, Store
-from store.errors import NotFoundError
+from store import Store
+from store.errors import IntegrityError, NotFoundError
 from store.positions import LONGEST_WHY, PROMOTE
 from tasks.evaluation.params import EvaluationParams
-
-_SUMMARY = "application/json"
 
 Evaluate = Callable[[str, EvaluationParams | None, str | None], str]
 """Evaluates a snapshot under these parameters (None: those of the caller) and against this core (None: one
@@ -20,28 +18,6 @@ that fits it), and returns the reference of the evaluation."""
 
 class NotEvaluated(NotFoundError):
     """There is no evaluation of a snapshot, and none was to be made."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A published evaluation of a snapshot and its figures; what it cost is among them as `costs`."""
-
-    row: Row
-    figures: Mapping[str, Any]
-
-    @property
-    def settings(self) -> EvaluationParams:
-        """The parameters that it was made with."""
-        return EvaluationParams.model_validate(self.figures["settings"])
-
-    @property
-    def core(self) -> str:
-        """The core that it was made against."""
-        return str(self.row.provenance["core"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values that say which evaluation it is."""
-        return {"evaluation": str(self.row.ref), "core": self.core, "tasks": self.figures["tasks"]}
 
 
 @dataclass(frozen=True)
@@ -85,27 +61,27 @@ def promote(
     evaluate: Evaluate,
     name: str,
     core: str | None = None,
+    settings: EvaluationParams | None = None,
     why: str = "",
     dry_run: bool = False,
+    warn: Warn = say_nothing,
 ) -> Promotion:
     """Judge the snapshot of an id, and move head `to` there if all requirements hold, unless `dry_run`.
 
     The head moves from where it pointed when it was compared with, so that of two promotions at once one is
     told that it was judged against another snapshot. What is evaluated under `name` already is not evaluated
-    again. The head's snapshot is judged under the parameters of the candidate's evaluation and, where it can
-    read the same codec, against the same core.
+    again, and with `settings` only an evaluation by these counts. The head's snapshot is judged under the
+    parameters of the candidate's evaluation and, where it can read the same codec, against the same core.
+    `warn` is told of records that cannot be read.
 
-    Raises `HeadMoved` if somebody else moved the head meanwhile.
+    Raises `HeadMoved` if somebody else moved the head meanwhile, `IntegrityError` where the record of an
+    evaluation that was made cannot be read.
     """
     before = store.head(to)
-    found = evaluation_of(store, snapshot, name, core=core)
-    if found is None:
-        evaluate(snapshot, None, core)
-        found = evaluation_of(store, snapshot, name, core=core)
-        assert found is not None, "an evaluation that was just made is visible"
+    found = _evaluated(store, snapshot, name, core, settings, evaluate, warn)
     of_head = None
     if before is not None and any(requirement.head for requirement in requirements):
-        of_head = _of_head(store, before, found, evaluate)
+        of_head = _of_head(store, before, found, evaluate, warn)
     figures = None if of_head is None else of_head.figures
     verdicts = tuple(judge(requirement, found.figures, figures) for requirement in requirements)
     moves = not dry_run and before != snapshot and all(verdict.holds for verdict in verdicts)
@@ -122,42 +98,39 @@ def promote(
     return Promotion(to, snapshot, before, found, of_head, verdicts, moves)
 
 
-def evaluation_of(
-    store: Store,
-    snapshot: str,
-    name: str,
-    *,
-    core: str | None = None,
-    settings: EvaluationParams | None = None,
-) -> Evaluation | None:
-    """The newest evaluation `evaluation/<name>` of a snapshot, with this core (by reference) and settings
-    where they are given."""
-    for row in reversed(store.catalog().versions(f"evaluation/{name}")):
-        used = str(row.provenance.get("core"))
-        if row.provenance.get("snapshot") != snapshot or row.media != _SUMMARY:
-            continue
-        if core is not None and used != core:
-            continue
-        found = Evaluation(row, {**json.loads(store.read(row)), "costs": row.facts})
-        if settings is None or found.settings == settings:
-            return found
-    return None
-
-
 def in_words(verdict: Verdict) -> str:
     """A requirement with its figure, for the log of a head."""
     return f"{verdict.requirement.text} ({verdict.value:.6g})"
 
 
-def _of_head(store: Store, snapshot: str, candidate: Evaluation, evaluate: Evaluate) -> Evaluation:
+def _of_head(
+    store: Store, snapshot: str, candidate: Evaluation, evaluate: Evaluate, warn: Warn
+) -> Evaluation:
     """The evaluation of the head's snapshot that can be compared with the candidate's."""
-    settings, name = candidate.settings, candidate.settings.name
+    settings = candidate.settings
     row = store.catalog().get(candidate.core.rpartition("@")[2])
     same_codec = row is not None and store.snapshot(snapshot).one("codec").version in row.requires
     core = candidate.core if same_codec else None
-    found = evaluation_of(store, snapshot, name, core=core, settings=settings)
+    return _evaluated(store, snapshot, settings.name, core, settings, evaluate, warn)
+
+
+def _evaluated(
+    store: Store,
+    snapshot: str,
+    name: str,
+    core: str | None,
+    settings: EvaluationParams | None,
+    evaluate: Evaluate,
+    warn: Warn,
+) -> Evaluation:
+    """The evaluation of a snapshot that counts, made where there is none."""
+    found = evaluation_of(store, snapshot, name, core=core, settings=settings, warn=warn)
     if found is None:
-        evaluate(snapshot, settings, core)
+        made = evaluate(snapshot, settings, core)
         found = evaluation_of(store, snapshot, name, core=core, settings=settings)
-        assert found is not None, "an evaluation that was just made is visible"
+        if found is None:
+            raise IntegrityError(
+                f"{made} stands for the evaluation of snapshot {snapshot[:12]} and is none that can be read; "
+                "evaluate it under another name, with --set evaluation.name=NAME"
+            )
     return found

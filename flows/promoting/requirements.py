@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.errors import UsageError
+from flows.formatting import number
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -34,6 +35,9 @@ _ADJUST: dict[str, Callable[[float, float], float]] = {
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _FORM = re.compile(r"\s*(?P<path>[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\s*(?P<sign><=|>=|==|!=|<|>)(?P<bound>.+)")
 _NEAR = 3
+_DIGITS = 10
+"""No list of figures is so long that a place in it has as many."""
+_NO_NUMBER = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,11 @@ class Verdict:
     holds: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
+        """JSON values; what is no finite number is null."""
         return {
             "requirement": self.requirement.text,
-            "value": self.value,
-            "bound": self.bound,
+            "value": number(self.value),
+            "bound": number(self.bound),
             "holds": self.holds,
         }
 
@@ -107,39 +111,42 @@ def judge(requirement: Requirement, figures: Mapping[str, Any], of_head: Mapping
 
 
 def figure(figures: Mapping[str, Any], path: str) -> float:
-    """The number that a dotted path leads to; raises `UsageError` with near names where it leads to none."""
+    """The number that a dotted path leads to; raises `UsageError` with near names where it leads to none.
+
+    What is infinite, no number or beyond what a float can hold comes as NaN, which meets nothing.
+    """
     found: Any = figures
     for part in path.split("."):
         found = _step(found, part)
     if not isinstance(found, bool) and isinstance(found, int | float):
-        return float(found)
-    known = dict(numbers(figures))
-    below = [name for name in known if name.startswith(f"{path}.")]
-    near = below[:_NEAR] or difflib.get_close_matches(path, known, n=_NEAR, cutoff=0.6)
+        return _NO_NUMBER if (known := number(found)) is None else known
+    there = dict(numbers(figures))
+    below = [name for name in there if name.startswith(f"{path}.")]
+    near = below[:_NEAR] or difflib.get_close_matches(path, there, n=_NEAR, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "`cellar eval show --json` lists what there is"
     what = "is a section of figures" if below else "is no figure"
     raise UsageError(f"{path} {what} of this evaluation; {hint}")
 
 
 def numbers(figures: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every number in figures with its dotted path."""
+    """Every finite number in figures with its dotted path."""
     if isinstance(figures, Mapping):
         for name, value in figures.items():
             yield from numbers(value, f"{prefix}.{name}" if prefix else str(name))
     elif isinstance(figures, list):
         for place, value in enumerate(figures):
             yield from numbers(value, f"{prefix}.{place}")
-    elif not isinstance(figures, bool) and isinstance(figures, int | float):
-        yield prefix, float(figures)
+    elif (known := number(figures)) is not None:
+        yield prefix, known
 
 
 def _step(found: Any, part: str) -> Any:
     if isinstance(found, Mapping):
         return found.get(part)
-    if isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+    if isinstance(found, list) and part.isdecimal() and len(part) < _DIGITS and int(part) < len(found):
         return found[int(part)]
     return None
 
 
 def _both_numbers(value: float, bound: float) -> bool:
-    return not math.isnan(value) and not math.isnan(bound)
+    return math.isfinite(value) and math.isfinite(bound)

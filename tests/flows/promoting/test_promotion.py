@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.promoting.promotion import Promotion, evaluation_of, promote
+from flows.promoting.evaluations import evaluation_of
+from flows.promoting.promotion import Evaluate, Promotion, promote
 from flows.promoting.requirements import parse_requirement
 from store import Element, Store
-from store.errors import HeadMoved
+from store.errors import HeadMoved, IntegrityError
 from tasks.evaluation.params import EvaluationParams
 
 NAME = EvaluationParams().name
@@ -24,6 +25,7 @@ class Place:
         [self.core] = self.store.publish([core], message="core")
         self.asked: list[tuple[str, EvaluationParams | None, str | None]] = []
         self.nll: dict[str, float] = {}
+        self.warnings: list[str] = []
 
     def snapshot(self, name: str, nll: float) -> str:
         memory = Element("memory", name, name.encode(), media="text/plain", requires=(self.codec.version,))
@@ -51,14 +53,34 @@ class Place:
         )
         return str(self.store.publish([element], message="evaluation")[0])
 
-    def promote(self, snapshot: str, *requirements: str, store: Store | None = None) -> Promotion:
+    def record(self, snapshot: str, text: str, name: str = NAME, **provenance: object) -> str:
+        """An evaluation as somebody else may have published it."""
+        element = Element(
+            "evaluation",
+            name,
+            text.encode(),
+            media="application/json",
+            provenance={"snapshot": snapshot, "core": str(self.core), **provenance},
+        )
+        return str(self.store.publish([element], message="foreign")[0])
+
+    def promote(
+        self,
+        snapshot: str,
+        *requirements: str,
+        store: Store | None = None,
+        settings: EvaluationParams | None = None,
+        evaluate: Evaluate | None = None,
+    ) -> Promotion:
         return promote(
             store or self.store,
             snapshot,
             to="prod",
             requirements=[parse_requirement(text, "prod") for text in requirements],
-            evaluate=self.evaluate,
+            evaluate=evaluate or self.evaluate,
             name=NAME,
+            settings=settings,
+            warn=lambda sentence: self.warnings.append(str(sentence)),
         )
 
 
@@ -161,3 +183,69 @@ def test_evaluations_of_other_snapshots_names_and_cores_are_not_mistaken(place: 
         found = evaluation_of(place.store, one, NAME, core=core)
         assert found is not None
         assert found.figures["nll"]["retrieved"] == 1.5
+
+
+def test_only_an_evaluation_by_the_settings_that_were_asked_for_counts(place: Place) -> None:
+    one = place.snapshot("one", 1.5)
+    quick, asked = EvaluationParams(prefix_tasks=20), EvaluationParams(prefix_tasks=200, seed=2)
+    place.evaluate(one, asked, None)
+    place.evaluate(one, quick, None)
+    place.asked.clear()
+
+    newest = place.promote(one, "nll.retrieved<1")
+    chosen = place.promote(one, "nll.retrieved<1", settings=asked)
+    other = place.promote(one, "nll.retrieved<2", settings=EvaluationParams(seed=3))
+
+    assert [one.evaluation.settings for one in (newest, chosen)] == [quick, asked]
+    assert chosen.to_dict()["settings"]["prefix_tasks"] == 200
+    assert (other.evaluation.settings.seed, other.moved) == (3, True)
+    assert place.asked == [(one, EvaluationParams(seed=3), None)]
+
+
+FOREIGN = [
+    "{}",
+    "[]",
+    "null",
+    "7",
+    "no JSON",
+    '"text"',
+    "[" * 5000,
+    '{"settings": null}',
+    '{"settings": []}',
+    '{"settings": {"a_setting_of_old": 3}, "tasks": 3}',
+    '{"settings": {"seed": -1}}',
+    f'{{"tasks": {"9" * 5000}}}',
+]
+
+
+@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
+def test_a_record_that_cannot_be_read_is_passed_over_with_a_warning(place: Place, text: str) -> None:
+    one = place.snapshot("one", 1.5)
+    place.evaluate(one, None, None)
+    place.record(one, text)
+    place.asked.clear()
+
+    result = place.promote(one, "nll.retrieved<2")
+
+    assert (result.moved, place.asked) == (True, [])
+    [warning] = place.warnings
+    assert warning.startswith("an evaluation is passed over: evaluation/attachment@")
+
+
+@pytest.mark.parametrize("core", [None, 7, [], {"a": 1}, "core/a", "nonsense@" + "0" * 64])
+def test_a_record_that_names_no_core_is_passed_over(place: Place, core: object) -> None:
+    one = place.snapshot("one", 1.5)
+    settings = json.dumps(EvaluationParams().model_dump(mode="json"))
+    place.record(one, f'{{"settings": {settings}, "nll": {{"retrieved": 0}}, "tasks": 3}}', core=core)
+
+    assert place.promote(one, "nll.retrieved<=1.5", "nll.retrieved>1").moved
+    assert (len(place.warnings), [snapshot for snapshot, _, _ in place.asked]) == (1, [one])
+
+
+def test_where_nothing_else_is_there_than_what_cannot_be_read_one_sentence_says_so(place: Place) -> None:
+    one = place.snapshot("one", 1.5)
+
+    with pytest.raises(IntegrityError, match=r"^evaluation/attachment@\w{64} stands for .* --set evaluation"):
+        place.promote(one, "nll.retrieved<2", evaluate=lambda snapshot, *_: place.record(snapshot, "{}"))
+
+    assert place.store.head("prod") is None

@@ -115,3 +115,25 @@ def test_every_number_can_be_required_by_its_path() -> None:
     for path, value in numbers(FIGURES):
         assert figure(FIGURES, path) == value or math.isnan(value)
     assert "reused" not in dict(numbers(FIGURES))
+
+
+ODD = [10**400, -(10**400), math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
+def test_what_no_finite_number_can_say_meets_no_requirement(odd: float, sign: str) -> None:
+    mine = {"nll": odd, "tasks": 3}
+    verdicts = [
+        judge(parse_requirement(f"nll{sign}2", "prod"), mine, None),
+        judge(parse_requirement(f"tasks{sign}prod", "prod"), mine, {"tasks": odd}),
+        judge(parse_requirement(f"tasks{sign}prod*1e308", "prod"), mine, {"tasks": -1e9}),
+    ]
+    assert [verdict.holds for verdict in verdicts] == [False] * 3
+    assert verdicts[0].to_dict()["value"] is None
+    assert [name for name, _ in numbers(mine)] == ["tasks"]
+
+
+def test_a_place_in_a_list_may_have_any_number_of_digits() -> None:
+    with pytest.raises(UsageError, match="is no figure"):
+        figure({"ci": [1]}, f"ci.{'1' * 5000}")
