@@ -9,7 +9,7 @@ from flows.site.changes import Membership
 from flows.site.elements import Elements
 from flows.site.evaluations import read_evaluations
 from flows.site.folder import SiteFolder
-from flows.site.names import Page, Places, call, names_in, pages_of, shards_of
+from flows.site.names import Names, Page, Places, call, pages_of, shards_of
 from flows.site.rendering import Pages
 from flows.site.sections import Sections
 from flows.site.survey import Survey, survey
@@ -60,13 +60,13 @@ def build_site(
     """
     with SiteFolder(out) as folder:
         found = survey(store, most=options.snapshots, head=options.head, warn=warn)
-        places = _write_names(store, folder)
+        places = _write_names(Names(store.catalog(), found.tip.sequence), folder)
         steps = _Steps(progress, sum(p.snapshot.count for p in found.pinned) + places.names)
         evaluations = read_evaluations(found, warn)
         pages = Pages(folder, _facts(found, options))
         pages.write_assets()
         membership = Membership()
-        sections = Sections(pages, found, places, evaluations)
+        sections = Sections(pages, found, places, evaluations, warn)
         sections.write_snapshots(membership, steps)
         texts = Texts.open(found, options.text_bytes, warn)
         Elements(found, places, membership, texts).write(pages, steps)
@@ -99,18 +99,18 @@ class _Steps:
             self._progress(self._done, self._total)
 
 
-def _write_names(store: Store, folder: SiteFolder) -> Places:
+def _write_names(names: Names, folder: SiteFolder) -> Places:
     """Write what the search goes through, and return where every element will stand."""
     pages: list[Page] = []
     directory: list[tuple[str, str, int]] = []
-    for number, shard in enumerate(shards_of(pages_of(names_in(store.catalog())))):
-        made = [Page(names[0], names[-1], len(names)) for names in shard]
-        data = [[page.path, "\n".join(names)] for page, names in zip(made, shard, strict=True)]
+    for number, shard in enumerate(shards_of(pages_of(names))):
+        made = [Page(its[0], its[-1], len(its)) for its in shard]
+        data = [[page.path, "\n".join(its)] for page, its in zip(made, shard, strict=True)]
         folder.write(f"names/{number}.js", call("cellarNames", number, data))
         directory.append((made[0].first, made[-1].last, sum(page.count for page in made)))
         pages += made
     folder.write("names/directory.js", call("cellarDirectory", directory))
-    return Places(pages)
+    return Places(pages, names.versions, names.stored)
 
 
 def _facts(found: Survey, options: SiteOptions) -> dict[str, Any]:

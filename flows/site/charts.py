@@ -13,8 +13,14 @@ from flows.formatting import visible
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _FOOT = 300.0, 132.0, 46.0, 14.0, 8.0, 22.0
 _MOST_TICKS = 4
+_MOST_STEPS = 2.0**40
+"""Steps that a value may be away from 0, so that ticks differ and are round."""
 _ALL_DOTS = 40
 """With more points than this, dots and intervals would touch: a band is drawn instead."""
+
+
+class NoScale(ValueError):
+    """Values that no scale of a chart can show: too large, or too close for what a float can tell apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,21 @@ class Scale:
     ) -> Self:
         """A scale from `least` to `most`, neither below 0 nor above `end`, and no wider than need be.
 
-        Ticks are round and at least `finest` apart, so that they differ as printed.
+        Ticks are round and at least `finest` apart, so that they differ as printed. Raises `NoScale` where
+        there is none such.
         """
-        if not math.isfinite(least) or not math.isfinite(most):
-            least, most = 0.0, 1.0
-        step = _round_up(max((most - least) / _MOST_TICKS, finest))
+        step = max((most - least) / _MOST_TICKS, finest)
+        if not math.isfinite(step) or max(abs(least), abs(most)) > _MOST_STEPS * step:
+            raise NoScale(f"no scale shows {least:.6g} and {most:.6g}")
+        step = _round_up(step)
         first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
         if last - first < 2:  # a single value stands between two ticks, where there is room
             first, last = first - 1, last + 1
         first, last = max(first, 0), min(last, math.floor(end / step + 1e-9)) if math.isfinite(end) else last
         first, last = (first, last) if first < last else (max(last - 1, 0), max(last, 1))
         ticks = tuple(step * number for number in range(first, last + 1))
+        if not math.isfinite(ticks[-1] - ticks[0]):
+            raise NoScale(f"no scale shows {least:.6g} and {most:.6g}")
         return cls(ticks[0], ticks[-1], ticks, printed)
 
     def place(self, value: float) -> float:

@@ -59,10 +59,14 @@ class Elements:
 
     def write(self, pages: Pages, step: Callable[[], None]) -> None:
         """Write every page of elements, a page at a time."""
-        rows = self._rows()
+        groups = self._groups()
+        group = next(groups, None)
         all_pages = self._places.pages
         for number, page in enumerate(all_pages):
-            shown = [self._shown(next(rows)) for _ in range(page.count)]
+            shown = []
+            while group is not None and group[0] <= page.last:
+                shown.append(self._shown(group[1]))
+                group = next(groups, None)
             pages.write(
                 "elements_page.html.j2",
                 page.path,
@@ -73,16 +77,23 @@ class Elements:
                 before=all_pages[number - 1] if number else None,
                 after=all_pages[number + 1] if number + 1 < len(all_pages) else None,
             )
-            for _ in shown:
+            for _ in range(page.count):
                 step()
 
-    def _rows(self) -> Iterator[list[Row]]:
-        """All visible versions, name by name, each oldest first."""
+    def _groups(self) -> Iterator[tuple[str, list[Row]]]:
+        """All names, each with its versions, oldest first; nothing that was published after the survey.
+
+        What was collected since its name was listed is missing.
+        """
+        tip = self._survey.tip.sequence
         scanned = (
-            row for table in self._survey.store.catalog().scan(SCHEMA.names) for row in iter_rows(table)
+            row
+            for table in self._survey.store.catalog().scan(SCHEMA.names)
+            for row in iter_rows(table)
+            if row.commit <= tip
         )
-        for _, rows in groupby(scanned, key=lambda row: row.name):
-            yield sorted(rows, key=lambda row: (row.commit, row.version))
+        for name, rows in groupby(scanned, key=lambda row: row.name):
+            yield name, sorted(rows, key=lambda row: (row.commit, row.version))
 
     def _shown(self, rows: Sequence[Row]) -> Shown:
         newest = rows[-1]

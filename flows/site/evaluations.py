@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.formatting import nats, number, section, share
 from flows.report import conditions as report_conditions
-from flows.site.charts import Point, Scale, trend_chart
+from flows.site.charts import NoScale, Point, Scale, trend_chart
 from flows.site.survey import Survey
 from store import Row
 from store.errors import CellarError
@@ -87,7 +87,10 @@ def read_evaluations(survey: Survey, warn: Callable[[object], None]) -> list[Eva
     rows = [
         row
         for row in survey.store.catalog().rows("evaluation")
-        if row.media == JSON_MEDIA and row.provenance.get("snapshot") in shown and row.length <= MOST_BYTES
+        if row.commit <= survey.tip.sequence
+        and row.media == JSON_MEDIA
+        and str(row.provenance.get("snapshot")) in shown
+        and row.length <= MOST_BYTES
     ]
     found = []
     for row in sorted(rows, key=lambda row: (row.commit, row.name, row.version)):
@@ -101,12 +104,12 @@ def read_evaluations(survey: Survey, warn: Callable[[object], None]) -> list[Eva
     return found
 
 
-def trends(evaluations: Sequence[Evaluation]) -> list[Trend]:
-    """The evaluations by name, with their charts."""
+def trends(evaluations: Sequence[Evaluation], warn: Callable[[object], None]) -> list[Trend]:
+    """The evaluations by name, with their charts; `warn` is told of figures that no chart can show."""
     by_name: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         by_name.setdefault(evaluation.row.name, []).append(evaluation)
-    return [_trend(name, group) for name, group in sorted(by_name.items())]
+    return [_trend(name, group, warn) for name, group in sorted(by_name.items())]
 
 
 def _evaluation(survey: Survey, row: Row, record: Mapping[str, Any]) -> Evaluation:
@@ -136,14 +139,25 @@ def _figure(value: object) -> Figure | None:
     return None if mean is None else Figure(mean, number(value.get("low")), number(value.get("high")))
 
 
-def _trend(name: str, evaluations: Sequence[Evaluation]) -> Trend:
+def _trend(name: str, evaluations: Sequence[Evaluation], warn: Callable[[object], None]) -> Trend:
     present = {condition for evaluation in evaluations for condition in evaluation.figures}
     conditions = report_conditions.in_reading_order(present)
-    panels = [(metric, list(_panels(metric, conditions, evaluations))) for metric in METRICS[:2]]
+    panels = []
+    for metric in METRICS[:2]:
+
+        def left_out(why: object, metric: Metric = metric) -> None:
+            warn(f"{name}: the chart of {metric.title.lower()}, {why}")
+
+        panels.append((metric, list(_panels(metric, conditions, evaluations, left_out))))
     return Trend(name, evaluations, conditions, [(metric, row) for metric, row in panels if row])
 
 
-def _panels(metric: Metric, conditions: Sequence[str], evaluations: Sequence[Evaluation]) -> Iterator[Panel]:
+def _panels(
+    metric: Metric,
+    conditions: Sequence[str],
+    evaluations: Sequence[Evaluation],
+    left_out: Callable[[object], None],
+) -> Iterator[Panel]:
     """One panel a condition, on a scale of its own: on a common one intervals would be too small to see."""
     for condition in conditions:
         points = [
@@ -155,9 +169,15 @@ def _panels(metric: Metric, conditions: Sequence[str], evaluations: Sequence[Eva
         known = [one.figures[condition] for one in evaluations if condition in one.figures]
         latest = next((by[metric.key] for by in reversed(known) if metric.key in by), None)
         if latest is not None:
-            ends = [e for p in points if p is not None for e in (p.value, p.low, p.high) if e is not None]
-            scale = Scale.covering(min(ends), max(ends), metric.printed, finest=metric.finest, end=metric.end)
             label = report_conditions.label(condition)
+            ends = [e for p in points if p is not None for e in (p.value, p.low, p.high) if e is not None]
+            try:
+                scale = Scale.covering(
+                    min(ends), max(ends), metric.printed, finest=metric.finest, end=metric.end
+                )
+            except NoScale as error:
+                left_out(f"{label}, is left out: {error}")
+                continue
             words = f"{metric.title}, {label}: {_words(points, metric)}"
             family = report_conditions.family_of(condition, None)
             yield Panel(condition, label, family, trend_chart(points, scale, words), latest)

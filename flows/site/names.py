@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
+import pyarrow.compute as pc
+
 from store import Catalog
 
 LEAST, ABOUT, MOST = 12, 32, 96
@@ -35,10 +37,13 @@ class Page:
 
 
 class Places:
-    """The pages of all elements, by which an element's page is found."""
+    """The pages of all elements, by which an element's page is found; of their versions the number and what
+    the packs that hold them take."""
 
-    def __init__(self, pages: list[Page]) -> None:
+    def __init__(self, pages: list[Page], versions: int = 0, stored: int = 0) -> None:
         self.pages = pages
+        self.versions = versions
+        self.stored = stored
         self._first = [page.first for page in pages]
 
     @property
@@ -59,14 +64,33 @@ def anchor(name: str) -> str:
     return quote(name, safe="/")
 
 
-def names_in(catalog: Catalog) -> Iterator[str]:
-    """Every name that a visible version has, in order, once."""
-    last = None
-    for table in catalog.scan(["name"]):
-        for name in table["name"].to_pylist():
-            if name != last:
-                yield name
-                last = name
+class Names:
+    """Every name that a version has which commit `tip` or one before it made visible, in order, once.
+
+    When they were gone through, `versions` says how many there are, and `stored` the bytes of their packs.
+    """
+
+    def __init__(self, catalog: Catalog, tip: int) -> None:
+        self._catalog = catalog
+        self._tip = tip
+        self._packs: set[str] = set()
+        self.versions = 0
+
+    def __iter__(self) -> Iterator[str]:
+        last = None
+        for table in self._catalog.scan(["name", "commit", "pack"]):
+            table = table.filter(pc.less_equal(table["commit"], self._tip))
+            self.versions += len(table)
+            self._packs.update(pc.unique(table["pack"]).to_pylist())
+            for name in table["name"].to_pylist():
+                if name != last:
+                    yield name
+                    last = name
+
+    @property
+    def stored(self) -> int:
+        """Bytes of the packs that the versions lie in."""
+        return sum(size for pack, size in self._catalog.packs().items() if pack in self._packs)
 
 
 def pages_of(names: Iterable[str]) -> Iterator[list[str]]:

@@ -27,12 +27,18 @@ class Sections:
     """Writes the pages; snapshots come first, since other pages tell of how they differ."""
 
     def __init__(
-        self, pages: Pages, survey: Survey, places: Places, evaluations: Sequence[Evaluation]
+        self,
+        pages: Pages,
+        survey: Survey,
+        places: Places,
+        evaluations: Sequence[Evaluation],
+        warn: Callable[[object], None],
     ) -> None:
         self._pages = pages
         self._survey = survey
         self._places = places
         self._evaluations = evaluations
+        self._warn = warn
         self._differences: dict[str, Difference] = {}
 
     def write_snapshots(self, membership: Membership, step: Callable[[], None]) -> None:
@@ -69,8 +75,8 @@ class Sections:
             newest=newest,
             difference=self._differences.get(newest.id) if newest else None,
             names=self._places.names,
-            versions=len(survey.store.catalog()),
-            stored=sum(survey.store.catalog().packs().values()),
+            versions=self._places.versions,
+            stored=self._places.stored,
             commits=[_told(commit) for commit in survey.commits[: -NEWEST_COMMITS - 1 : -1]],
             evaluations=len(self._evaluations),
             texts=texts,
@@ -84,7 +90,7 @@ class Sections:
             "evaluations.html",
             section="evaluations.html",
             title="Evaluations",
-            trends=trends(self._evaluations),
+            trends=trends(self._evaluations, self._warn),
             metrics=METRICS,
             core=_core,
             places=self._places,

@@ -12,7 +12,8 @@ import pytest
 
 from flows.runs.listing import Run
 from flows.site import SiteOptions, build_site, changes
-from store import Snapshot, Store
+from flows.site.evaluations import read_evaluations
+from store import Element, Snapshot, Store, canonical_json
 from store.errors import SnapshotNotFound
 from tests.flows.report.test_report import Page as Markup
 from tests.flows.site.conftest import CHANGED, DROPPED, ENEMY, HOSTILE, NEW, RIGHT_TO_LEFT, TEXTS
@@ -208,6 +209,74 @@ def test_an_empty_store_has_a_site_too(tmp_path: Path) -> None:
     report = build_site(Store.create(f"file:{tmp_path}/store"), tmp_path / "site", SiteOptions())
     assert (report.snapshots, report.elements) == (0, 0)
     assert "Nothing was pinned yet" in Page(tmp_path / "site/index.html").text
+
+
+def test_what_is_published_during_a_build_comes_with_the_next_one(
+    cellar_store: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names come first and in between, as a new version of one that is there, and as an evaluation."""
+    copy = tmp_path / "store"
+    shutil.copytree(urlsplit(cellar_store[0].url).path, copy)
+    store, second = Store.open(f"file:{copy}"), cellar_store[2]
+    build_site(store, tmp_path / "before", SiteOptions(text_bytes=0))
+
+    def publish(*given: object) -> object:
+        names = ("aaa", "python.if", "python.lambdb", "zzz")
+        late = [Element("memory", name, b"late", media="text/plain") for name in names]
+        figures = canonical_json({"conditions": {"late": {"nll": 1.0}}})
+        provenance = {"snapshot": second.id}
+        late.append(Element("evaluation", "late", figures, media="application/json", provenance=provenance))
+        Store.open(f"file:{copy}").publish(late, message="late")
+        return read_evaluations(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("flows.site.build.read_evaluations", publish)
+    tip = store.tip().sequence
+    report = build_site(store, tmp_path / "during", SiteOptions(text_bytes=0))
+
+    assert (report.commit, store.tip().sequence) == (tip, tip + 1)
+    files = sorted(path.relative_to(tmp_path / "before") for path in (tmp_path / "before").rglob("*.*"))
+    assert files == sorted(
+        path.relative_to(tmp_path / "during") for path in (tmp_path / "during").rglob("*.*")
+    )
+    before, during = tmp_path / "before", tmp_path / "during"
+    assert [name for name in files if (before / name).read_bytes() != (during / name).read_bytes()] == []
+    monkeypatch.undo()
+    build_site(store, tmp_path / "after", SiteOptions(text_bytes=0))
+    assert "late" in element_page(tmp_path / "after", "memory/aaa")
+
+
+def test_a_figure_that_no_chart_can_show_is_left_out_and_told(cellar_store: Filled, tmp_path: Path) -> None:
+    copy = tmp_path / "store"
+    shutil.copytree(urlsplit(cellar_store[0].url).path, copy)
+    store, second = Store.open(f"file:{copy}"), cellar_store[2]
+    odd = ("1e17", "1e308", "-1e308", "9" * 400, "1e999", "NaN", '{"value": 1e308, "low": -1e308, "high": 1}')
+    for number, text in enumerate(odd):
+        figures = f'{{"tasks": {text}, "conditions": {{"odd": {{"nll": {text}}}, "fair": {{"nll": 2.0}}}}}}'
+        element = Element(
+            "evaluation",
+            f"odd-{number}",
+            figures.encode(),
+            media="application/json",
+            provenance={"snapshot": second.id},
+        )
+        store.publish([element], message="odd")
+    other = Element(
+        "evaluation", "listed", b"{}", media="application/json", provenance={"snapshot": ["a", {}]}
+    )
+    store.publish([other], message="a snapshot that is a list")
+    warnings: list[str] = []
+
+    report = build_site(
+        store, tmp_path / "site", SiteOptions(text_bytes=0), warn=lambda w: warnings.append(str(w))
+    )
+
+    assert report.snapshots == 4
+    assert [warning.split(":")[0] for warning in warnings] == [
+        f"evaluation/odd-{number}" for number in (0, 1, 2, 6)
+    ]
+    text = (tmp_path / "site/evaluations.html").read_text(encoding="utf-8")
+    assert text.count('aria-label="Log loss, fair:') == len(odd)
+    assert 'aria-label="Log loss, odd:' not in text
 
 
 def test_runs_of_flows_are_told_as_they_ended(cellar_store: Filled, tmp_path: Path) -> None:

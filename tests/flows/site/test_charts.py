@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.formatting import nats, share
-from flows.site.charts import Point, Scale, trend_chart
+from flows.site.charts import NoScale, Point, Scale, trend_chart
 
 VALUES = st.floats(0, 50, allow_nan=False)
 
@@ -22,6 +22,16 @@ def test_a_scale_encloses_its_values_with_ticks_that_differ_as_printed(ends: lis
     assert scale.least < scale.most
     printed = [nats(tick) for tick in scale.ticks]
     assert len(set(printed)) == len(printed)
+
+
+@given(st.tuples(st.floats(), st.floats()))
+def test_values_of_any_size_have_a_scale_with_different_ticks_or_none(ends: tuple[float, float]) -> None:
+    try:
+        scale = Scale.covering(min(ends), max(ends), nats, finest=0.01, end=math.inf)
+    except NoScale:
+        return
+    assert len(set(scale.ticks)) == len(scale.ticks) >= 2
+    assert all(math.isfinite(scale.place(value)) for value in ends)
 
 
 @given(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
