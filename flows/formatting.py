@@ -1,9 +1,9 @@
-"""Figures with their units, and text of unknown origin made visible."""
+"""Figures with their units, rows as aligned lines, and text of unknown origin made visible."""
 
 import json
 import math
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 MISSING = "–"
@@ -169,3 +169,20 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
             yield f"{prefix}{name}", text
+
+
+def columns(rows: Sequence[Sequence[Any]], head: Sequence[str] | None = None) -> list[str]:
+    """Rows as aligned lines, numbers to the right; nothing is cut, so that ids can be copied."""
+    if not rows:
+        return []
+    cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows]
+    cells = [list(head), *cells] if head else cells
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    right = [all(isinstance(row[i], int) for row in rows) for i in range(len(widths))]
+    return [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in cells
+    ]

@@ -6,7 +6,6 @@ of the chain up to the snapshot.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from flows import watch
@@ -28,8 +27,10 @@ from flows.place import open_store, prepare_threads
 from flows.provenance.corpora import corpus_name, made_from
 from flows.settings import Settings
 from flows.train_codec import train_codec_task
+from flows.updating.changes import changes
 from flows.updating.claimed import claimed
 from flows.updating.head_state import HeadState
+from flows.updating.partitions import moment
 from flows.updating.scope import Scope
 from store import Ref, Store
 from store.positions import LONGEST_WHY, UPDATE
@@ -277,35 +278,6 @@ SHOWN = 1000
 """Names of changed documents that a record lists for each kind of change; the counts are of all."""
 
 FIGURES = ("token_recall", "span8_exact", "loss", "published", "rejected")
-
-
-def moment(text: str | None) -> datetime:
-    """A time with its zone; the present one without a text.
-
-    Raises:
-        UsageError: the text is no such time.
-    """
-    if text is None:
-        return datetime.now().astimezone()
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{text!r} is no time; write e.g. 2026-11-30T02:00:00+01:00") from error
-    return found if found.tzinfo else found.astimezone()
-
-
-def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    """The documents whose memories differ between two sets, by kind of change, and those that do not."""
-    found: dict[str, list[str]] = {"added": [], "replaced": [], "retired": [], "kept": []}
-    for name in sorted({*before, *after}):
-        if name not in before:
-            what = "added"
-        elif name not in after:
-            what = "retired"
-        else:
-            what = "kept" if before[name] == after[name] else "replaced"
-        found[what].append(name.partition("/")[2])
-    return found
 
 
 def _identity(refs: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import Injected
-from flows.cli.session import Session, columns
-from flows.formatting import counted, flatten
+from flows.cli.session import Session
+from flows.formatting import columns, counted, flatten
 
 if TYPE_CHECKING:
     from store import Commit, Row, Snapshot, Store

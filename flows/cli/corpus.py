@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from flows.cli.session import Session, columns
-from flows.formatting import counted
+from flows.cli.session import Session
+from flows.formatting import columns, counted
 
 if TYPE_CHECKING:
     from tasks.corpus import CorpusResult

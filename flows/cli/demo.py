@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
-from flows.cli.session import Session, columns
+from flows.cli.session import Session
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from flows.settings import Settings

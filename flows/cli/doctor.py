@@ -1,7 +1,7 @@
 """The command that examines a storage before a store is trusted to it."""
 
-from flows.cli.session import columns
 from flows.cli.store import Injected
+from flows.formatting import columns
 
 
 def doctor(*, session: Injected) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from flows.cli.launch import Flag, Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from store.gc import Summary

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from flows.cli.launch import Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from store import Store

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from flows.cli.launch import Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from store.diff import Change, Entry, Totals

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from flows.cli.launch import Flag, Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 app = App(name="hold", help="Snapshots that a run keeps alive for a limited time.")
 

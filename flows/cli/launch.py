@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from flows.cli.session import Session, columns
+from flows.cli.session import Session
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from flows.pins import Pin, Stage

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from flows.cli.launch import Injected
-from flows.cli.session import columns
-from flows.formatting import counted, size
+from flows.formatting import columns, counted, size
 
 if TYPE_CHECKING:
     from flows.pin_check import PinReport

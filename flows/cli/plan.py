@@ -69,7 +69,7 @@ def plan(
     store = _store(settings)
     with session.progress("read source", "documents") as progress:
         if flow == "update":
-            from flows.update_memories import moment
+            from flows.updating.partitions import moment
             from flows.updating.scope import Scope
 
             scope = Scope.of(

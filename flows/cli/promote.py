@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected, ParamsFile, Set, orchestration
-from flows.cli.session import Session, columns
-from flows.formatting import count
+from flows.cli.session import Session
+from flows.formatting import columns, count
 
 if TYPE_CHECKING:
     from flows.params import Params

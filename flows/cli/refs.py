@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli.session import Session, columns
+from flows.cli.session import Session
+from flows.formatting import columns
 
 Injected = Annotated[Session, Parameter(parse=False)]
 

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from flows.cli.launch import Flag, Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 if TYPE_CHECKING:
     from flows.runs.details import Details

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from flows.cli.launch import Injected
-from flows.cli.session import columns
+from flows.formatting import columns
 
 _FILE = Path("prefect.yaml")
 _Names = Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)]

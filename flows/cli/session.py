@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flows.formatting import printable
 from flows.origin import code, origin
@@ -94,20 +94,3 @@ class Session:
             return
         with Bar(title, unit, sys.stderr) as bar:
             yield bar
-
-
-def columns(rows: Sequence[Sequence[Any]], head: Sequence[str] | None = None) -> list[str]:
-    """Rows as aligned lines, numbers to the right; nothing is cut, so that ids can be copied."""
-    if not rows:
-        return []
-    cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows]
-    cells = [list(head), *cells] if head else cells
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    right = [all(isinstance(row[i], int) for row in rows) for i in range(len(widths))]
-    return [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in cells
-    ]

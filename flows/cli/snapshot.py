@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from flows.cli.contents import names_of, show
 from flows.cli.launch import Injected, ParamsFile, Set, run_stage
-from flows.cli.session import columns
+from flows.formatting import columns
 
 app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected, ParamsFile, Set, orchestration
-from flows.cli.session import columns
-from flows.formatting import counted
+from flows.formatting import columns, counted
 
 _FEW = 10
 _SIGNS = {"added": "+", "replaced": "~", "retired": "-"}
@@ -55,7 +54,7 @@ def update(
         Train tokenizer, codec and reranker anew, and build every memory with them.
     """
     from flows.params import load_params
-    from flows.update_memories import moment
+    from flows.updating.partitions import moment
     from flows.updating.scope import Scope
 
     chosen = load_params(params, set_ or ())

@@ -9,6 +9,7 @@ from flows.provenance.inputs import corpus_reports
 from store import Ref, Row, Store
 from tasks.corpus import load_shard, shard_of
 from tasks.corpus.step import result_of
+from tasks.errors import BadPayload
 from tasks.progress import Progress, silent
 
 FOR_EVER = 1_000
@@ -148,8 +149,11 @@ def _document(store: Store, row: Row) -> dict[str, Any]:
 
 
 def _shard_of(store: Store, report: Row, name: str) -> Ref | None:
-    """The shard of a corpus that would hold a document of that name."""
-    shards = result_of(report.ref, store.read(report), reused=True).shards
+    """The shard of a corpus that would hold a document of that name; None for a report that is none."""
+    try:
+        shards = result_of(report.ref, store.read(report), reused=True).shards
+    except BadPayload:
+        return None
     number = shard_of(name, len(shards)) if shards else 0
     return shards[number] if shards else None
 

@@ -44,7 +44,7 @@ def evaluations_of(store: Store, snapshots: Iterable[Mapping[str, Any]]) -> list
     rows = [
         row
         for row in store.catalog().rows("evaluation")
-        if row.provenance.get("snapshot") in wanted and "samples" in row.provenance
+        if str(row.provenance.get("snapshot")) in wanted and "samples" in row.provenance
     ]
     return [
         {

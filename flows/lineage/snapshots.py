@@ -9,7 +9,7 @@ from flows.lineage.holders import evaluations_of, names_of
 from flows.provenance.inputs import corpora_of
 from store import Snapshot, Store
 from store.errors import SnapshotNotFound
-from tasks.errors import TooLittleText
+from tasks.errors import BadPayload, TooLittleText
 
 
 def snapshot_lineage(
@@ -61,7 +61,7 @@ def _corpora(store: Store, snapshot: Snapshot) -> list[dict[str, Any]]:
     """The corpora that hold the documents of its memories; none where no corpus is known to."""
     try:
         reports = corpora_of(store, snapshot) if snapshot.kinds.get("memory") else []
-    except TooLittleText:
+    except (TooLittleText, BadPayload):
         return []
     rows = store.catalog().get_all(ref.version for ref in reports)
     return [

@@ -1,5 +1,6 @@
 """A lineage as an indented tree for people: what comes in thousands is counted, parameters are cut."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -47,10 +48,11 @@ def _commit(made: Mapping[str, Any], verb: str) -> Iterator[str]:
     by = f" by {made['by']}" if made["by"] else ""
     yield f"{verb:<9} {made['time']}{by} in commit {made['commit']:,}: {' '.join(made['message'].split())}"
     run = made["run"]
-    how = [f"flow {run['flow']}, run {run['flow_run']}"] if run.get("flow") else []
+    flow_run = f", run {run['flow_run']}" if run.get("flow_run") else ""
+    how = [f"flow {run['flow']}{flow_run}"] if run.get("flow") else []
     how += [f"cellar {run['command']}"] if run.get("command") else []
     if made["code"].get("version"):
-        how.append(" ".join(["code", made["code"]["version"], made["code"].get("revision", "")]).rstrip())
+        how.append(f"code {made['code']['version']} {made['code'].get('revision', '')}".rstrip())
     if how:
         yield f"{'':<9} {'; '.join(how)}"
     if run.get("settings"):
@@ -68,14 +70,14 @@ def _document(document: Mapping[str, Any]) -> Iterator[str]:
 def _sources(lineage: Mapping[str, Any]) -> Iterator[str]:
     """Inputs by their roles; those that come in numbers, as shards, by the first ones."""
     if "memories" in lineage:
-        documents = len({entry["document"] for entry in lineage["memories"]})
+        documents = len({str(entry["document"]) for entry in lineage["memories"]})
         memories = counted(len(lineage["memories"]), "element")
         yield (
             f"memory {memories} of {counted(documents, 'document')}, each with a lineage of its own "
             "(--json lists them)"
         )
     for corpus in lineage.get("corpora", ()):
-        yield f"corpus {corpus['corpus']}, {counted(corpus['documents'] or 0, 'document')}"
+        yield f"corpus {corpus['corpus']}, {_documents(corpus['documents'])}"
         yield from _indented(_described(corpus))
     by_role: dict[str, list[Mapping[str, Any]]] = {}
     for entry in lineage["made_from"]:
@@ -138,6 +140,15 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (_STEP + line for line in lines)
 
 
-def _values(values: Mapping[str, Any]) -> str:
-    text = ", ".join(f"{name} {value}" for name, value in flatten(values))
+def _documents(amount: object) -> str:
+    """How many documents, as recorded."""
+    return counted(amount, "document") if isinstance(amount, int) else f"{_values(amount)} documents"
+
+
+def _values(values: object) -> str:
+    """Names with their values; what is recorded otherwise than by name as it is."""
+    if isinstance(values, Mapping):
+        text = ", ".join(f"{name} {value}" for name, value in flatten(values))
+    else:
+        text = values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (--json shows all)"

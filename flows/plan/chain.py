@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from flows.params import Params
 from flows.pins import Stage
 from flows.plan.estimates import Estimates
+from flows.plan.indexes import NAMES, RERANKER, find_indexes
 from flows.plan.steps import Known, Step, changed_params, differences, step_of, waiting
 from flows.settings import Settings
 from store import Recipe, Ref, Row, Store
@@ -21,9 +22,7 @@ from tasks.corpus.step import tokenizer_recipe
 from tasks.evaluation.step import evaluation_recipe
 from tasks.memory.step import memory_recipe, rejection_recipe
 from tasks.progress import Progress, silent
-from tasks.retrieval.step import IndexRefs, charts_recipe, dense_recipe, readout_recipe, reranker_recipe
 
-_INDEX = "main"
 _LOOKED_AT = 100
 """Documents that are asked why they are to be worked on."""
 _STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -131,18 +130,20 @@ class _Chain:
 
     def indexes(self) -> Step:
         """Readout, dense keys, charts and reranker."""
-        names = [f"index/{_INDEX}/{part}" for part in ("readout", "dense", "charts")] + [f"reranker/{_INDEX}"]
         estimate: dict[str, Any] = {
             "seconds": self.estimates.seconds("indexes"),
-            "bytes": self.estimates.bytes(*names),
+            "bytes": self.estimates.bytes(*NAMES, RERANKER),
         }
         if missing := self._missing("codec", "memory"):
             return waiting("indexes", missing, **estimate)
-        found, reasons = self._find_indexes()
-        if reasons:
-            return Step("indexes", "to run", reasons=tuple(reasons), **estimate)
-        self.indexes_made = found
-        return Step("indexes", "done", refs=tuple(str(ref) for ref in found))
+        assert self.memories is not None, "the memories are done"
+        codec, tokenizer = self.made["codec"], self.made["tokenizer"]
+        memories = {row.name: row.version for row in self.memories}
+        found = find_indexes(self.known, self.params.retrieval, memories, codec=codec, tokenizer=tokenizer)
+        if found.reason:
+            return Step("indexes", "to run", reasons=(found.reason,), **estimate)
+        self.indexes_made = list(found.refs)
+        return Step("indexes", "done", refs=tuple(map(str, found.refs)))
 
     def snapshot(self) -> Step:
         """The snapshot of memories, their codec and tokenizer, and the indexes."""
@@ -191,28 +192,6 @@ class _Chain:
         reason = "this snapshot was never evaluated so against this core"
         return Step("evaluation", "to run", reasons=(reason,), **estimate)
 
-    def _find_indexes(self) -> tuple[list[Ref], list[str]]:
-        """The indexes and the reranker as far as they are there, and what is missing or made otherwise."""
-        assert self.memories is not None, "the memories are done"
-        params, codec = self.params.retrieval, self.made["codec"]
-        inputs = [codec.version, *(row.version for row in self.memories)]
-        readout = self.known.find(readout_recipe(_INDEX, params.readout_tile, inputs))
-        dense = self.known.find(dense_recipe(_INDEX, inputs))
-        if readout is None or dense is None:
-            newest = self.known.latest(f"index/{_INDEX}/readout")
-            return [], [
-                "never built" if newest is None else "other memories, codec or readout_tile than before"
-            ]
-        tokenizer = self.known.get_all([self.made["tokenizer"].version])[self.made["tokenizer"].version]
-        charts = self.known.find(charts_recipe(params, readout.ref, tokenizer.facts["vocab_size"], _INDEX))
-        if charts is None:
-            return [], ["parameters of retrieval.charts changed"]
-        index = IndexRefs(readout.ref, charts.ref, dense.ref)
-        reranker = self.known.find(reranker_recipe(params, index, codec, _INDEX))
-        if reranker is None:
-            return [], ["parameters of retrieval.reranker or retrieval.search changed, or its index did"]
-        return [*index.all, reranker.ref], []
-
     def _keep(self, step: Step) -> Step:
         """Remember what a done step made, for the steps after it."""
         if not step.runs:
@@ -233,7 +212,7 @@ class _Chain:
         """Parameters that differ from those of the newest version."""
         row = self.known.latest(full_name)
         if row is not None:
-            yield from changed_params(row.provenance.get("params", {}), params.model_dump(mode="json"))
+            yield from changed_params(row.provenance.get("params"), params.model_dump(mode="json"))
 
     def _even(self) -> list[Ref]:
         """The shards that tokenizer and codec learn from."""

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
+from flows.formatting import number, section
 from flows.plan.steps import Known
 from flows.timing import remembered
 
@@ -23,8 +24,8 @@ class Estimates:
     def trained(self, stage: str, full_name: str, steps: int) -> float | None:
         """Seconds of a training of so many updates, from runs like the one that made the newest version."""
         row = self._known.latest(full_name)
-        before = row.provenance.get("params", {}).get("steps") if row is not None else None
-        return self.seconds(stage, steps / before if before else 1.0)
+        before = number(section(row.provenance, "params").get("steps")) if row is not None else None
+        return self.seconds(stage, steps / before if before and before >= 1 else 1.0)
 
     def bytes(self, *full_names: str) -> int | None:
         """Payload bytes of the newest versions of some names."""

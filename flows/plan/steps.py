@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from flows.cli.session import columns
-from flows.formatting import flatten
+from flows.formatting import columns, flatten, section
 from flows.lineage.commits import mentioned
 from store import Recipe, Ref, Row, Store
 from store.element import fingerprint
@@ -90,16 +89,16 @@ def differences(known: Known, row: Row | None, recipe: Recipe, inputs: Sequence[
     """What a recipe has otherwise than what made `row`: parameters, inputs, its own version."""
     if row is None:
         return ("never built",)
-    old = row.provenance.get("params", {})
+    old = section(row.provenance, "params")
     reasons = [*changed_params(old, recipe.params), *_changed_inputs(known, row, inputs)]
     if not reasons and fingerprint(recipe.name, params=old, inputs=recipe.inputs) != row.recipe:
         reasons.append(f"the recipe is {recipe.name} now, another than it was made by")
     return tuple(reasons) or ("what it made was collected",)
 
 
-def changed_params(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Parameters that differ, with their values before and after."""
-    before, after = dict(flatten(old)), dict(flatten(new))
+def changed_params(old: object, new: Mapping[str, Any]) -> Iterator[str]:
+    """Parameters that differ, with their values before and after; `old` are none where a record says so."""
+    before, after = dict(flatten(old if isinstance(old, Mapping) else {})), dict(flatten(new))
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     for name in names[:_SHOWN]:
         yield f"{name} {before.get(name, 'unset')} -> {after.get(name, 'unset')}"

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flows.formatting import counted
 from flows.params import Params
 from flows.plan.chain import plan_chain
 from flows.plan.estimates import Estimates
+from flows.plan.indexes import NAMES, RERANKER, find_indexes
 from flows.plan.steps import Known, Step
 from flows.settings import Settings
-from flows.update_memories import changes
+from flows.updating.changes import changes
 from flows.updating.head_state import HeadState
 from flows.updating.scope import Scope
 from store import Ref, Store
@@ -60,19 +62,45 @@ def plan_update(
     steps.append(memory)
     staying = {name: version for name, version in base.memories.items() if not scope.decides(name)}
     after = {**staying, **documents.built}
-    if memory.runs or after != base.memories:
-        causes = (f"the memories of head {head} change",)
-        seconds = estimates.seconds("indexes")
-        names = [f"index/main/{part}" for part in ("readout", "dense", "charts")]
-        steps.append(
-            Step("indexes", "to run", reasons=causes, seconds=seconds, bytes=estimates.bytes(*names))
-        )
-        steps.append(
-            Step("snapshot", "to run", reasons=(f"head {head} moves on from {base.snapshot.id[:12]}",))
-        )
+    indexes = _indexes(known, estimates, params, base, None if memory.runs else after)
+    steps.append(indexes)
+    if indexes.runs or after != base.memories or set(indexes.refs) != _support(base):
+        reason = f"head {head} moves on from {base.snapshot.id[:12]}"
+        steps.append(Step("snapshot", "to run", reasons=(reason,)))
     else:
         steps.append(Step("snapshot", "done", refs=(base.snapshot.id,)))
     return steps
+
+
+def _indexes(
+    known: Known, estimates: Estimates, params: Params, base: HeadState, memories: Mapping[str, str] | None
+) -> Step:
+    """The indexes of the next set of memories, None where some are to be built; the reranker is frozen."""
+    made = frozenset({*NAMES, *(() if "reranker" in base.frozen else (RERANKER,))})
+    estimate: dict[str, Any] = {
+        "seconds": estimates.seconds("indexes"),
+        "bytes": estimates.bytes(*sorted(made)),
+    }
+    reason = f"the memories of head {base.head} change"
+    if memories is not None:
+        frozen = base.frozen
+        found = find_indexes(
+            known,
+            params.retrieval,
+            memories,
+            codec=frozen["codec"],
+            tokenizer=frozen["tokenizer"],
+            reranker=frozen.get("reranker"),
+        )
+        if not found.reason:
+            return Step("indexes", "done", refs=tuple(map(str, found.refs)))
+        reason = found.reason if memories == base.memories else reason
+    return Step("indexes", "to run", reasons=(reason,), **estimate)
+
+
+def _support(base: HeadState) -> set[str]:
+    """The indexes and the reranker that a head holds."""
+    return {*base.indexes.values(), *(str(ref) for kind, ref in base.frozen.items() if kind == "reranker")}
 
 
 def _documents(

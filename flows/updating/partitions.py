@@ -90,3 +90,18 @@ def shard_numbers(text: str, shards: int) -> set[int]:
     if not found:
         raise UsageError(f"{text!r} names no worker shard; those are the odd ones")
     return found
+
+
+def moment(text: str | None) -> datetime:
+    """A time with its zone; the present one without a text.
+
+    Raises:
+        UsageError: the text is no such time.
+    """
+    if text is None:
+        return datetime.now().astimezone()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no time; write e.g. 2026-11-30T02:00:00+01:00") from error
+    return found if found.tzinfo else found.astimezone()

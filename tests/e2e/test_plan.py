@@ -8,7 +8,7 @@ import pytest
 from flows.params import Params, load_params
 from flows.plan import Step, plan_chain, plan_lines, plan_update, until
 from flows.settings import Settings, load_settings
-from flows.update_memories import moment
+from flows.updating.partitions import moment
 from flows.updating.scope import Scope
 from store import Store
 from tests.e2e.workplace import Workplace

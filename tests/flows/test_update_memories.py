@@ -19,6 +19,7 @@ from flows.params import Params
 from flows.provenance.corpora import recorded_corpora
 from flows.settings import Settings
 from flows.update_memories import update_memories
+from flows.updating.changes import changes
 from store import Store
 from store.diff import compare, entries_of
 from store.errors import ClaimHeld, ElementNotFound
@@ -371,8 +372,6 @@ class TestOverlap:
         other = store.pin([store.snapshot(before).one("tokenizer").ref], message="Another set").id
         place.write({**TEXTS, name_like("new"): "Entirely new. " * 20})
         import flows.update_memories as module
-
-        changes = module.changes
 
         def moved_meanwhile(*sides: Any) -> Any:
             store.move_head("docs", other, expect=before)

@@ -1,12 +1,17 @@
 """Lineage is read from the store's records, in both directions, down to documents and settings."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flows.lineage import element_lineage, snapshot_lineage, tree_lines
-from store import Element, Ref, Store
+from flows.lineage.commits import commit_record
+from flows.plan.steps import changed_params
+from store import Commit, Element, Ref, Store
 from tasks.corpus import CorpusParams, ingest, is_worker_shard, load_shard
 from tasks.corpus.step import result_of
 
@@ -165,3 +170,61 @@ def test_a_tree_counts_what_comes_in_numbers_and_names_the_rest(chain: Chain) ->
     assert any(line.strip() == f"index {chain.index}" for line in pinned)
     assert any("head prod pointed here" in line and "promote, by ada@lab, good" in line for line in pinned)
     assert leaf[-1] == "  made with it: nothing that is recorded"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+_FROM = ("user", "host", "command", "flow", "flow_run", "settings", "version", "revision")
+RUNS = st.dictionaries(st.sampled_from(_FROM), JSON)
+COMMIT = Commit(1, "", "", "publish", "Publish m", "2026-11-30T22:33:08+00:00")
+
+
+@given(RUNS, JSON, JSON, JSON)
+def test_a_record_of_any_shape_is_printed(
+    run: dict[str, Any], params: Any, document: Any, count: Any
+) -> None:
+    made = commit_record(replace(COMMIT, run=run))
+    entry = {"made": made, "params": params}
+    element = {
+        "element": "memory/m@1",
+        **entry,
+        "document": {"digest": document, "name": "m", "source": document},
+        "made_from": [{"role": "codec", "element": "codec/c@1", **entry}],
+    }
+    snapshot = {
+        "snapshot": "s",
+        "names": [],
+        "kinds": {},
+        "elements": 1,
+        "bytes": 1,
+        "pinned": [made],
+        "made_from": [],
+        "memories": [{"element": "memory/m@1", "document": document}],
+        "corpora": [{"corpus": "corpus/c/report@1", "documents": count, **entry}],
+    }
+    assert len([*tree_lines(element), *tree_lines(snapshot)]) > 6
+
+
+@given(JSON, st.dictionaries(st.text(max_size=5), JSON, max_size=3))
+def test_parameters_of_any_shape_are_compared(old: Any, new: dict[str, Any]) -> None:
+    assert all(isinstance(reason, str) for reason in changed_params(old, new))
+
+
+ODD: list[Any] = ["text", 7, ["a", {}], None, {"codec": ["x"]}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=map(str, ODD))
+def test_what_another_program_recorded_stops_no_lineage(tmp_path: Path, odd: Any) -> None:
+    chain = Chain(tmp_path)
+    names = ("settings", "params", "inputs", "snapshot", "version", "flow", "corpus", "user", "host")
+    run = dict.fromkeys(names, odd)
+    chain.publish("corpus", "c/report", run=run)
+    chain.publish("evaluation", "b", provenance={"snapshot": odd, "samples": odd, "core": odd}, run=run)
+    memory = chain.publish("memory", "odd", provenance={"document": odd, "params": odd}, run=run)
+    pinned = chain.store.pin([memory, chain.codec], message="odd", run=run)
+
+    assert str(memory) in "".join(tree_lines(chain.of(memory)))
+    assert pinned.id in "".join(tree_lines(snapshot_lineage(chain.store, pinned)))
