@@ -34,8 +34,8 @@ class Planned:
         steps = plan_chain(store or self.store, self.params(*overrides), self.settings)
         return {step.name: step for step in steps}
 
-    def update(self) -> dict[str, Step]:
-        params = self.params()
+    def update(self, *overrides: str) -> dict[str, Step]:
+        params = self.params(*overrides)
         scope = Scope.of(params, at=moment(None))
         return {step.name: step for step in plan_update(self.store, params, self.settings, "docs", scope)}
 
@@ -121,6 +121,18 @@ def _documents(planned: Planned, shard: str) -> list[tuple[str, str]]:
 @pytest.mark.slow
 def test_an_update_of_an_unchanged_source_has_nothing_to_run(planned: Planned) -> None:
     assert running(planned.update()) == []
+
+
+@pytest.mark.slow
+def test_an_update_makes_the_indexes_anew_that_other_parameters_ask_for(planned: Planned) -> None:
+    charts = planned.update("retrieval.charts.window_winnow=7")
+    tile = planned.update("retrieval.readout_tile=7")
+    frozen = planned.update("retrieval.reranker.steps=21")
+
+    assert running(charts) == running(tile) == ["indexes", "snapshot"]
+    assert charts["indexes"].reasons == ("parameters of retrieval.charts changed",)
+    assert tile["indexes"].reasons == ("other memories, codec or readout_tile than before",)
+    assert running(frozen) == []
 
 
 @pytest.mark.slow

@@ -224,7 +224,7 @@ def test_what_another_program_recorded_stops_no_lineage(tmp_path: Path, odd: Any
     chain.publish("corpus", "c/report", run=run)
     chain.publish("evaluation", "b", provenance={"snapshot": odd, "samples": odd, "core": odd}, run=run)
     memory = chain.publish("memory", "odd", provenance={"document": odd, "params": odd}, run=run)
-    pinned = chain.store.pin([memory, chain.codec], message="odd", run=run)
+    pinned = chain.store.pin([memory, chain.codec, chain.tokenizer], message="odd", run=run)
 
     assert str(memory) in "".join(tree_lines(chain.of(memory)))
     assert pinned.id in "".join(tree_lines(snapshot_lineage(chain.store, pinned)))
