@@ -1,11 +1,14 @@
 """One finished chain for the whole session; every test works on a copy of it."""
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
 
+from flows.cli import main
 from tests.e2e.workplace import TINY, Ended, Workplace
 
 CHARACTERS = 800
@@ -60,6 +63,24 @@ def copy(finished: Workplace, tmp_path: Path) -> Workplace:
     folder = tmp_path / "copy"
     shutil.copytree(finished.folder, folder)
     return Workplace(folder, finished.environment)
+
+
+@pytest.fixture
+def inside(
+    finished: Workplace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """Run commands that only read the finished chain in this process, which spares them all imports."""
+    for name in [name for name in os.environ if name.startswith("CELLAR_")]:
+        monkeypatch.delenv(name)
+    for name, value in finished.settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(finished.folder)
+
+    def run(*arguments: str) -> Ended:
+        code = main(list(arguments))
+        return Ended(code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A plan says what a run would find done, what it would run and why, and writes nothing."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from flows.settings import Settings, load_settings
 from flows.updating.partitions import moment
 from flows.updating.scope import Scope
 from store import Store
-from tests.e2e.workplace import Workplace
+from tests.e2e.workplace import Ended, Workplace
 
 
 class Planned:
@@ -148,9 +149,11 @@ def test_without_a_store_everything_is_to_run_and_none_is_made(planned: Planned,
 
 
 @pytest.mark.slow
-def test_the_command_prints_the_plan_and_refuses_options_of_other_flows(finished: Workplace) -> None:
-    shown = finished.cellar("plan", "codec", "--set", "codec.steps=61")
-    stray = finished.cellar("plan", "codec", "--head", "docs")
+def test_the_command_prints_the_plan_and_refuses_options_of_other_flows(
+    inside: Callable[..., Ended],
+) -> None:
+    shown = inside("plan", "codec", "--set", "codec.steps=61")
+    stray = inside("plan", "codec", "--head", "docs")
 
     assert (shown.code, "steps 60 -> 61" in shown.out) == (0, True), shown.err
     assert shown.out.splitlines()[-1].startswith("1 of 3 steps would run, about ")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -108,15 +109,15 @@ def test_a_promotion_asks_for_requirements_and_signatures(copy: Workplace) -> No
 
 @pytest.mark.slow
 def test_lineage_leads_from_a_memory_to_its_document_and_from_a_codec_to_what_it_made(
-    finished: Workplace, first_run: Ended
+    finished: Workplace, inside: Callable[..., Ended], first_run: Ended
 ) -> None:
     summary = json.loads(first_run.out)
     [codec] = summary["refs"]["codec"]
     memory = summary["examples"][0]["document"]
 
-    found = as_json(finished.cellar("lineage", memory, "--json"))
-    made = as_json(finished.cellar("lineage", "codec/docs", "--down", "--json"))["made_with"]
-    of_snapshot = finished.cellar("lineage", "head:docs")
+    found = as_json(inside("lineage", memory, "--json"))
+    made = as_json(inside("lineage", "codec/docs", "--down", "--json"))["made_with"]
+    of_snapshot = inside("lineage", "head:docs")
 
     text = (finished.folder / "texts" / found["document"]["source"]).read_text().strip()
     assert found["document"]["digest"] == hashlib.sha256(text.encode()).hexdigest()
@@ -134,8 +135,8 @@ def test_lineage_leads_from_a_memory_to_its_document_and_from_a_codec_to_what_it
 
 
 @pytest.mark.slow
-def test_lineage_of_nothing_is_one_sentence(finished: Workplace) -> None:
-    ends = [finished.cellar("lineage", what) for what in ("memory/nothing", "nowhere", "memory/*")]
+def test_lineage_of_nothing_is_one_sentence(inside: Callable[..., Ended]) -> None:
+    ends = [inside("lineage", what) for what in ("memory/nothing", "nowhere", "memory/*")]
 
     assert [end.code for end in ends] == [4, 4, 2]
     assert "name one, such as memory/" in ends[2].err

@@ -70,21 +70,27 @@ class Workplace:
         """The scratch folder."""
         return self.folder / "build" / "demo" / "work"
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """Variables that name the store, the pins and the scratch folder."""
+        return {
+            "CELLAR_STORE": self.url,
+            "CELLAR_PINS": str(self.folder / "build" / "demo" / "pins"),
+            "CELLAR_WORK_DIR": str(self.work),
+            "CELLAR_THREADS": "1",
+        }
+
     def start(self, *arguments: str, log: Path | None = None, **environment: str) -> subprocess.Popen[str]:
         """Start a command in a process group of its own, as a shell does; `log` takes what it prints."""
         output: IO[bytes] | int = subprocess.PIPE if log is None else log.open("ab")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        demo = self.folder / "build" / "demo"
         return subprocess.Popen(
             [*PROGRAM, *arguments],
             cwd=self.folder,
             env={
                 **inherited,
                 "PYTHONPATH": str(ROOT),
-                "CELLAR_STORE": self.url,
-                "CELLAR_PINS": str(demo / "pins"),
-                "CELLAR_WORK_DIR": str(self.work),
-                "CELLAR_THREADS": "1",
+                **self.settings,
                 **self.environment,
                 **environment,
             },
