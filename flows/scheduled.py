@@ -20,7 +20,6 @@ from flows.serving.scheduling import scheduled_for, start_all
 from flows.serving.served import follow_server
 from flows.settings import Settings, load_settings
 from flows.update_memories import update_memories
-from store import Store
 from store.errors import CellarError
 
 
@@ -78,7 +77,6 @@ def _build(params_file: str | None = None, overrides: list[str] | None = None) -
         overrides: parameters that win, such as `codec.steps=800`.
     """
     params, settings = _load(params_file, overrides)
-    Store.open_or_create(settings.store)
     return {**demo(params, settings)}
 
 

@@ -32,7 +32,7 @@ from flows.updating.claimed import claimed
 from flows.updating.head_state import HeadState
 from flows.updating.partitions import moment
 from flows.updating.scope import Scope
-from store import Ref, Store
+from store import Ref
 from store.positions import LONGEST_WHY, UPDATE
 from store.snapshot import snapshot_id
 from tasks.corpus import open_report
@@ -225,7 +225,6 @@ def _flow(
     )
     if retrain and scope.shards:
         raise UsageError("a new codec needs the memories of all shards anew; leave out --shards or --retrain")
-    Store.open_or_create(settings.store)
     store = open_store(settings)
     with claimed(store, head, wait_s=wait_s) as claim:
         base = HeadState.read(store, head)

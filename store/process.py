@@ -11,12 +11,12 @@ _STARTED = 19
 """Place of the start time among the fields of `/proc/<pid>/stat` after the name in parentheses."""
 
 
-def identity() -> dict[str, Any] | None:
-    """Return what tells this process from every other one: boot, process namespace, number and start.
+def identity(number: int | None = None) -> dict[str, Any] | None:
+    """Return what tells a process, by default this one, from every other: boot, namespace, number and start.
 
-    None where the system does not say so (it has no `/proc`).
+    None where the system does not say so (it has no `/proc`, or no such process).
     """
-    number = os.getpid()
+    number = os.getpid() if number is None else number
     try:
         boot, space = _place()
         return {"boot": boot, "space": space, "number": number, "started": _started(number)}
@@ -29,19 +29,34 @@ def is_dead(process: object) -> bool:
 
     A process of another boot or namespace may live on another machine that looks like this one.
     """
+    return _lives(process) is False
+
+
+def is_alive(process: object) -> bool:
+    """Whether it is certain that the process with that `identity` still runs."""
+    return _lives(process) is True
+
+
+def _lives(process: object) -> bool | None:
     match process:
         case {"boot": str(boot), "space": str(space), "number": int(number), "started": int(started)}:
             try:
-                if (boot, space) != _place():
-                    return False
-            except OSError:
-                return False
-            try:
-                return _started(number) != started
+                return _started(number) == started if (boot, space) == _place() else None
             except (FileNotFoundError, ProcessLookupError):
-                return True
+                return False if _is_free(number) else None
             except OSError:
-                return False
+                return None
+    return None
+
+
+def _is_free(number: int) -> bool:
+    """Whether no process has that number: one of another user may be hidden from `/proc`."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
     return False
 
 

@@ -73,7 +73,7 @@ def show(run: str, /, *, session: Injected) -> None:
     from flows.runs.details import commits_of, details_of
     from flows.runs.listing import find_run
     from store import Store
-    from store.errors import NotAStore
+    from store.errors import CellarError
 
     with known_api(session) as known:
         if not known:
@@ -82,7 +82,7 @@ def show(run: str, /, *, session: Injected) -> None:
     url = (found.settings or {}).get("store", session.settings.store)
     try:
         commits = commits_of(found, Store.open(url).log())
-    except NotAStore as error:
+    except CellarError as error:
         session.warn(f"the commits of the run are not known: {error}")
         commits = []
     values = {**found.to_dict(), "store": url, "commits": [_commit(commit) for commit in commits]}

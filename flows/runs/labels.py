@@ -3,10 +3,12 @@
 Both are labels of the flow run, so that whoever reads runs from the API finds them without a store at hand.
 """
 
+import json
 import logging
+import platform
 from typing import TYPE_CHECKING, Any
 
-from flows.serving.processes import this_process
+from store import process
 
 if TYPE_CHECKING:
     from prefect import Flow
@@ -18,13 +20,29 @@ PROCESS = "cellar.process"
 SNAPSHOT = "cellar.snapshot"
 AGAIN = "cellar.again"
 """The run that was started because this one broke off."""
+REFUSED = "cellar.refused"
+"""Why no run could be started though this one broke off."""
 ATTEMPT = "cellar.attempt"
 """How many runs broke off before this one, which does the same work."""
 
 
 def record_process(flow: "Flow[..., Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
     """Hook of a run that begins: note its process, so that a dead one is recognised."""
-    _label(flow_run, {PROCESS: this_process()})
+    _label(flow_run, {PROCESS: json.dumps({**(process.identity() or {}), "host": platform.node()})})
+
+
+def process_of(flow_run: "FlowRun") -> dict[str, Any] | None:
+    """The identity of the process that runs it, and its machine's name; None where none is noted."""
+    try:
+        noted = json.loads(str(flow_run.labels[PROCESS]))
+    except (KeyError, ValueError):
+        return None
+    return noted if isinstance(noted, dict) else None
+
+
+def notes_its_process(flow: "Flow[..., Any]") -> bool:
+    """Whether runs of a flow say which process runs them."""
+    return record_process in flow.on_running_hooks
 
 
 def record_snapshot(flow: "Flow[..., Any]", flow_run: "FlowRun", state: "State[Any]") -> None:

@@ -198,7 +198,7 @@ def _read(
     parts: bool,
     flows: "FlowFilter | None" = None,
 ) -> Iterator["FlowRun"]:
-    """Runs page by page, the newest first."""
+    """Runs page by page, the newest first; each once, though pages shift when another run begins."""
     from prefect.client.schemas.filters import (
         FlowRunFilter,
         FlowRunFilterExpectedStartTime,
@@ -222,6 +222,7 @@ def _read(
         else FlowRunFilterExpectedStartTime(after_=datetime.now(UTC) - since),
         parent_task_run_id=None if parts else FlowRunFilterParentTaskRunId(is_null_=True),
     )
+    seen: set[UUID] = set()
     offset = 0
     while page := client.read_flow_runs(
         flow_filter=flows,
@@ -230,5 +231,6 @@ def _read(
         limit=_PAGE,
         offset=offset,
     ):
-        yield from page
+        yield from (run for run in page if run.id not in seen)
+        seen |= {run.id for run in page}
         offset += len(page)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flows.errors import PrefectServerError
 from flows.serving.api_process import URL_VARIABLE, ApiProcess
 from flows.serving.lock import serving
 
@@ -19,14 +20,15 @@ def prefect_api(home: Path) -> Iterator[str]:
 
     A URL configured by `PREFECT_API_URL` or a Prefect profile is used as it is, and so is the API of a
     `cellar serve` that serves `home`. Otherwise a server is started on loopback with its database under
-    `home`, so earlier runs stay readable there, and stopped at the end; runs that a killed process left
-    behind are marked crashed there.
+    `home`, so earlier runs stay readable there, and stopped at the end. Runs that a killed process left
+    behind are marked crashed.
 
     Raises:
-        PrefectServerError: the embedded server did not answer in time.
+        PrefectServerError: the configured API does not answer, or the embedded one did not in time.
     """
     configured = configured_url()
     if configured:
+        _recover_elsewhere(configured)
         yield configured
         return
     served = serving(home)
@@ -47,6 +49,22 @@ def prefect_api(home: Path) -> Iterator[str]:
     finally:
         APILogHandler().flush()
         server.stop()
+
+
+def _recover_elsewhere(url: str) -> None:
+    """End what died on this machine in an API that serves others too."""
+    import httpx
+
+    from flows.serving.recovery import recover
+
+    try:
+        recover(ours=False)
+    except httpx.HTTPError as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise PrefectServerError(
+            f"the Prefect API at {url} does not answer as it should ({reason}); look at PREFECT_API_URL, or "
+            "start it"
+        ) from error
 
 
 def configured_url() -> str | None:

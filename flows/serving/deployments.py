@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from flows.errors import ScheduleError
+from flows.runs.labels import notes_its_process
 
 if TYPE_CHECKING:
     from prefect import Flow
@@ -127,7 +128,7 @@ class Deployment(_Strict):
         """The flow itself.
 
         Raises:
-            ScheduleError: there is no such flow.
+            ScheduleError: there is no such flow, or one whose dead runs nobody would notice.
         """
         from prefect import Flow
 
@@ -142,6 +143,11 @@ class Deployment(_Strict):
             raise ScheduleError(
                 f"deployment {self.name}: there is no flow at {self.entrypoint}; give e.g. "
                 "flows.scheduled.update or flows/scheduled.py:update"
+            )
+        if not notes_its_process(found):
+            raise ScheduleError(
+                f"deployment {self.name}: runs of {self.entrypoint} would not say which process they are, so "
+                "that nobody could tell when one broke off; make it with flows.engine.flow"
             )
         return found
 

@@ -4,12 +4,15 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from flows.errors import AlreadyServed
-from flows.serving.processes import find_process, start_of
+from store import process
 
 _LOCK, _NOTE = "serve.lock", "serve.json"
 
@@ -20,9 +23,8 @@ class Serving:
 
     pid: int
     url: str
-    server: int | None = None
-    """The process of the API itself, if the serving process started one."""
-    server_started: float = 0.0
+    server: dict[str, Any] | None = None
+    """The identity of the process of the API itself, if the serving process started one."""
 
 
 def serving(home: Path) -> Serving | None:
@@ -45,8 +47,7 @@ class ServeLock:
 
     def announce(self, url: str, server: int | None) -> None:
         """Write down which API is served, and by which process."""
-        started = start_of(server) if server else 0.0
-        note = Serving(os.getpid(), url, server, started)
+        note = Serving(os.getpid(), url, process.identity(server) if server else None)
         partial = self._home / f"{_NOTE}.partial"
         partial.write_text(json.dumps(asdict(note)) + "\n", encoding="utf-8")
         partial.replace(self._home / _NOTE)
@@ -79,10 +80,11 @@ def serve_lock(home: Path) -> Iterator[ServeLock]:
 def _end_orphan(home: Path) -> None:
     """End the API of a holder that was killed, where the system did not do so."""
     note = _read(home)
-    orphan = find_process(note.server, note.server_started) if note and note.server else None
-    if orphan is not None:
-        orphan.kill()
-        orphan.wait()
+    if note is not None and note.server is not None and process.is_alive(note.server):
+        with suppress(psutil.NoSuchProcess):
+            orphan = psutil.Process(note.server["number"])
+            orphan.kill()
+            orphan.wait()
     (home / _NOTE).unlink(missing_ok=True)
 
 

@@ -1,24 +1,29 @@
 """Runs whose process is gone: nobody else would ever say that they ended, or give their slots back."""
 
-from collections.abc import Iterator
+import platform
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flows.notices import notify
-from flows.runs.labels import PROCESS
-from flows.serving.processes import is_gone
+from flows.runs.labels import PROCESS, process_of
+from flows.serving.unfinished import tasks_left, tasks_of, unfinished_runs
+from store import process
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas import FlowRun, State, TaskRun
 
-_PAGE = 200
 _NAMELESS = timedelta(minutes=2)
 """A run that began has its process on it at once; one that still lacks it after this time lost it."""
+_TAKEN_UP = timedelta(minutes=30)
+"""A process that imports slowly takes long from the call for it to the beginning of the run."""
 _UNRECORDED = timedelta(seconds=30)
 """The end of a task reaches the database some seconds after that of its flow."""
+_LATELY = timedelta(days=1)
+_SIBLINGS = 20
 
 
 @dataclass(frozen=True)
@@ -28,65 +33,116 @@ class Broken:
     id: str
     flow: str
     reason: str
+    told: bool
+    """Whether it is one to tell somebody of: no part of another, and not cancelled."""
 
 
-def recover(*, ours: bool, alone: bool = False) -> list[Broken]:
-    """End the runs of dead processes, and the tasks of ended runs, in the API of this process.
+def recover(*, ours: bool, served: Collection[UUID] = (), alone: bool = False) -> list[Broken]:
+    """End the runs of dead processes, and their tasks, in the API of this process; slots are given back.
 
-    A run that a process on another machine runs is left alone. Slots that tasks of dead runs hold are given
-    back.
+    A run is left alone that a process of another machine or container runs, or one that never said which.
 
     Args:
-        ours: the API serves nobody else, so that a run that never noted its process is one that broke off.
-        alone: nothing but the caller can have started runs that are not in a process yet.
+        ours: the API is on this machine and serves nobody else, so that a run from before the last boot is
+            over, one of our flows that never noted its process broke off, and tasks of ended runs are over.
+        served: deployments that the caller serves.
+        alone: the caller has just begun to serve, so that no process runs anything for these yet.
     """
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        broken = [_end(client, run) for run in _unfinished(client) if _is_dead(run, ours=ours, alone=alone)]
-        _end_tasks(client, {UUID(run.id) for run in broken})
+        broken = [
+            ended
+            for run in unfinished_runs(client)
+            if _is_dead(run)
+            or (ours and (_is_of_an_earlier_boot(run) or _was_lost(client, run, served, alone=alone)))
+            for ended in [_end(client, run)]
+            if ended is not None
+        ]
+        _end_left_tasks(client, ours=ours)
+    for run in broken:  # last, since the receiver may be slow
+        if run.told:
+            notify.failed(flow=run.flow, run=run.id, state="Crashed", reason=run.reason)
     return broken
 
 
-def _is_dead(run: "FlowRun", *, ours: bool, alone: bool) -> bool:
-    process = run.labels.get(PROCESS)
-    if process is not None:
-        return is_gone(str(process)) is True
+def _has_begun(run: "FlowRun") -> bool:
+    """Whether the process on it is its own: a run that is to be repeated still shows the one before."""
+    return PROCESS in run.labels and run.state is not None and not run.state.is_pending()
+
+
+def _is_dead(run: "FlowRun") -> bool:
+    return _has_begun(run) and process.is_dead(process_of(run))
+
+
+def _is_of_an_earlier_boot(run: "FlowRun") -> bool:
+    here, noted = process.identity(), process_of(run) or {}
+    if here is None or "boot" not in noted or not _has_begun(run):
+        return False
+    return noted["boot"] != here["boot"] and noted.get("host") == platform.node()
+
+
+def _was_lost(client: "SyncPrefectClient", run: "FlowRun", served: Collection[UUID], *, alone: bool) -> bool:
+    if run.work_pool_name is not None:
+        return False
+    if alone and run.deployment_id in served:
+        return not process.is_alive(process_of(run)) or not _has_begun(run)
+    if _has_begun(run):
+        return False
     assert run.state is not None, "the API returns runs with their state"
-    age = datetime.now(UTC) - run.state.timestamp
-    return ours and run.work_pool_name is None and (alone or age > _NAMELESS)
+    limit = _TAKEN_UP if run.state.is_pending() else _NAMELESS
+    if datetime.now(UTC) - run.state.timestamp < limit:
+        return False
+    return run.deployment_id in served or _notes_processes(client, run.flow_id)
 
 
-def _end(client: "SyncPrefectClient", run: "FlowRun") -> Broken:
+def _notes_processes(client: "SyncPrefectClient", flow: UUID) -> bool:
+    """Whether other runs of the flow noted their process: a flow of somebody else never does."""
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterId
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    found = client.read_flow_runs(
+        flow_filter=FlowFilter(id=FlowFilterId(any_=[flow])),
+        sort=FlowRunSort.START_TIME_DESC,
+        limit=_SIBLINGS,
+    )
+    return any(PROCESS in run.labels for run in found)
+
+
+def _end(client: "SyncPrefectClient", run: "FlowRun") -> Broken | None:
+    """End a run and its tasks; None if it turns out that it ended by itself before its process did."""
     from prefect.client.schemas.objects import StateType
     from prefect.states import Cancelled, Crashed
 
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    began = run.labels.get(PROCESS) is not None
-    what = "its process ended without a word" if began else "it was never taken up by a process"
-    reason = f"{what}, found at {now}"
+    now = client.read_flow_run(run.id).state  # what a process says last, it says before it is gone
+    if now is None or now.is_final():
+        return None
+    what = "its process ended without a word" if _has_begun(run) else "it was never taken up by a process"
+    reason = f"{what}, found at {datetime.now(UTC).isoformat(timespec='seconds')}"
     state: State[Any] = Crashed(message=reason)
-    if run.state_type == StateType.CANCELLING:
+    if now.type == StateType.CANCELLING:
         state = Cancelled(message=reason)
+    _end_tasks(client, tasks_of(client, run.id), state)
     client.set_flow_run_state(run.id, state)
-    if client.read_flow_run(run.id).state_type != state.type:
+    after = client.read_flow_run(run.id).state
+    if after is not None and not after.is_final():
         client.set_flow_run_state(run.id, state, force=True)
-    flow = client.read_flow(run.flow_id).name
-    if run.parent_task_run_id is None and state.type == StateType.CRASHED:
-        notify.failed(flow=flow, run=str(run.id), state="Crashed", reason=reason)
-    return Broken(str(run.id), flow, reason)
+    told = run.parent_task_run_id is None and state.type == StateType.CRASHED
+    return Broken(str(run.id), client.read_flow(run.flow_id).name, reason, told)
 
 
-def _end_tasks(client: "SyncPrefectClient", dead: set[UUID]) -> None:
-    for task in list(_unfinished_tasks(client)):
-        run = client.read_flow_run(task.flow_run_id) if task.flow_run_id else None
-        if run is None or run.state is None or not run.state.is_final():
-            continue
-        if run.id not in dead and datetime.now(UTC) - run.state.timestamp < _UNRECORDED:
-            continue
+def _end_left_tasks(client: "SyncPrefectClient", *, ours: bool) -> None:
+    """End the tasks that runs left behind when they ended; elsewhere those of processes that died here."""
+    for run, tasks in tasks_left(client, after=_UNRECORDED, within=None if ours else _LATELY):
+        if run.state is not None and (ours or process.is_dead(process_of(run))):
+            _end_tasks(client, tasks, run.state)
+
+
+def _end_tasks(client: "SyncPrefectClient", tasks: Iterable["TaskRun"], end: "State[Any]") -> None:
+    for task in tasks:
         if task.tags:
             client.decrement_v1_concurrency_slots(task.tags, task.id, 0.0)
-        client.set_task_run_state(task.id, _end_of_task(run.state), force=True)
+        client.set_task_run_state(task.id, _end_of_task(end), force=True)
 
 
 def _end_of_task(run: "State[Any]") -> "State[Any]":
@@ -96,27 +152,3 @@ def _end_of_task(run: "State[Any]") -> "State[Any]":
     if run.is_completed():
         return Completed(message="its end was not recorded, but its run completed")
     return Crashed(message=f"its run ended before it: {run.name}")
-
-
-def _unfinished(client: "SyncPrefectClient") -> list["FlowRun"]:
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
-    from prefect.client.schemas.objects import StateType
-
-    types = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
-    chosen = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
-    found: list[FlowRun] = []
-    while page := client.read_flow_runs(flow_run_filter=chosen, limit=_PAGE, offset=len(found)):
-        found += page
-    return found
-
-
-def _unfinished_tasks(client: "SyncPrefectClient") -> Iterator["TaskRun"]:
-    from prefect.client.schemas.filters import TaskRunFilter, TaskRunFilterState, TaskRunFilterStateType
-    from prefect.client.schemas.objects import StateType
-
-    types = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
-    chosen = TaskRunFilter(state=TaskRunFilterState(type=TaskRunFilterStateType(any_=types)))
-    offset = 0
-    while page := client.read_task_runs(task_run_filter=chosen, limit=_PAGE, offset=offset):
-        yield from page
-        offset += len(page)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
     from prefect.deployments.runner import RunnerDeployment
+    from prefect.exceptions import PrefectHTTPStatusError
 
 _MISSED = "missed while nothing was serving; the newest missed run is made up for"
 _PAGE = 200
@@ -122,33 +123,67 @@ def _limit(deployment: Deployment) -> "ConcurrencyLimitConfig | None":
     )
 
 
-def start_run(name: str, parameters: dict[str, Any], **labels: Any) -> str:
+def start_run(name: str, parameters: dict[str, Any]) -> str:
     """Ask for a run of a deployment now; returns its id.
 
+    Args:
+        name: that of the deployment, or `flow/deployment`.
+
     Raises:
-        ScheduleError: there is no such deployment, or its flow takes no such parameters.
+        ScheduleError: there is no such deployment or more than one, or its flow takes no such parameters.
     """
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
-    from prefect.exceptions import PrefectHTTPStatusError
+    from prefect.client.schemas.filters import (
+        DeploymentFilter,
+        DeploymentFilterName,
+        FlowFilter,
+        FlowFilterName,
+    )
 
+    flow, _, deployment = name.rpartition("/")
     with get_client(sync_client=True) as client:
-        wanted = DeploymentFilter(name=DeploymentFilterName(any_=[name.rpartition("/")[2]]))
-        found = client.read_deployments(deployment_filter=wanted)
+        found = client.read_deployments(
+            deployment_filter=DeploymentFilter(name=DeploymentFilterName(any_=[deployment])),
+            flow_filter=FlowFilter(name=FlowFilterName(any_=[flow])) if flow else None,
+        )
         if not found:
             known = sorted(deployment.name for deployment in client.read_deployments())
             raise ScheduleError(
                 f"there is no deployment {name!r}; known are {', '.join(known) or 'none'}: `cellar serve` "
                 "and `cellar deploy` register those of a file"
             )
-        try:
-            run = client.create_flow_run_from_deployment(
-                found[0].id, parameters=parameters, labels=labels or None
+        if len(found) > 1:
+            flows = sorted(client.read_flow(each.flow_id).name for each in found)
+            raise ScheduleError(
+                f"{len(found)} flows have a deployment {deployment!r}; say which: "
+                f"{', '.join(f'{flow}/{deployment}' for flow in flows)}"
             )
+    return start_run_of(found[0].id, parameters)
+
+
+def start_run_of(deployment: UUID, parameters: dict[str, Any]) -> str:
+    """Ask for a run of the deployment with that id now; returns the run's id.
+
+    Raises:
+        ScheduleError: its flow takes no such parameters.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    with get_client(sync_client=True) as client:
+        try:
+            return str(client.create_flow_run_from_deployment(deployment, parameters=parameters).id)
         except PrefectHTTPStatusError as error:
-            detail = error.response.json().get("detail", error) if error.response.content else error
-            raise ScheduleError(f"deployment {name} refuses these parameters: {detail}") from error
-        return str(run.id)
+            name = client.read_deployment(deployment).name
+            raise ScheduleError(f"deployment {name} refuses these parameters: {refusal_of(error)}") from error
+
+
+def refusal_of(error: "PrefectHTTPStatusError") -> str:
+    """What a Prefect API says of a request that it refuses."""
+    try:
+        return str(error.response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return " ".join(str(error).split())
 
 
 def drop_missed(deployment_ids: Sequence[UUID]) -> int:

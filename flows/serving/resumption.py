@@ -1,12 +1,14 @@
 """Work that broke off with its process is taken up again, by a new run that finds what was done."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from flows.runs.labels import AGAIN, ATTEMPT
+from flows.runs.labels import AGAIN, ATTEMPT, REFUSED
+from flows.serving.registration import refusal_of
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -21,20 +23,50 @@ _MOMENT = "at"
 """Parameter of flows whose work depends on the moment that they were scheduled for."""
 
 
-def resume(deployment_ids: Sequence[UUID]) -> list[tuple[str, str]]:
-    """Start the last run of each deployment again if it was broken off; returns pairs of old and new ids.
+@dataclass(frozen=True)
+class Again:
+    """A run that was broken off, and the one that goes on with it; without that one, why there is none."""
 
-    A run that failed by itself is not repeated, nor one that somebody cancelled.
+    old: str
+    new: str | None
+    refusal: str | None = None
+
+    @property
+    def line(self) -> str:
+        """What is said of it."""
+        if self.new is None:
+            return f"{self.old} was broken off and cannot be repeated as it was: {self.refusal}"
+        return f"{self.old} was broken off; {self.new} goes on with it"
+
+
+def resume(deployment_ids: Sequence[UUID]) -> list[Again]:
+    """Start the last run of each deployment again if it was broken off.
+
+    A run that failed by itself is not repeated, nor one that somebody cancelled. One whose parameters the
+    flow no longer takes is tried once.
     """
     from prefect.client.orchestration import get_client
 
-    started = []
     with get_client(sync_client=True) as client:
-        for deployment in deployment_ids:
-            last = _last(client, deployment)
-            if last is not None and _broken_off(last):
-                started.append((str(last.id), _again(client, last)))
-    return started
+        found = [_last(client, deployment) for deployment in deployment_ids]
+        return [_tried(client, last) for last in found if last is not None and _broken_off(last)]
+
+
+def _tried(client: "SyncPrefectClient", run: "FlowRun") -> Again:
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    try:
+        new = _again(client, run)
+    except PrefectHTTPStatusError as error:
+        if not error.response.is_client_error:
+            raise
+        again = Again(str(run.id), None, refusal_of(error))
+    except (KeyError, ValueError, OSError) as error:  # its time zone
+        again = Again(str(run.id), None, str(error))
+    else:
+        return Again(str(run.id), new)
+    client.update_flow_run_labels(run.id, {REFUSED: str(again.refusal)})
+    return again
 
 
 def _last(client: "SyncPrefectClient", deployment: UUID) -> "FlowRun | None":
@@ -59,7 +91,9 @@ def _last(client: "SyncPrefectClient", deployment: UUID) -> "FlowRun | None":
 
 def _broken_off(run: "FlowRun") -> bool:
     state = run.state
-    if state is None or AGAIN in run.labels or int(run.labels.get(ATTEMPT, 0)) + 1 >= ATTEMPTS:
+    if state is None or not {AGAIN, REFUSED}.isdisjoint(run.labels):
+        return False
+    if int(run.labels.get(ATTEMPT, 0)) + 1 >= ATTEMPTS:
         return False
     return state.is_crashed() or (state.is_cancelled() and state.message == _STOPPED)
 

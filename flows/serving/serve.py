@@ -20,7 +20,7 @@ from flows.serving.api_process import ApiProcess, free_port
 from flows.serving.deployments import Deployment
 from flows.serving.lock import ServeLock, serve_lock
 from flows.serving.recovery import recover
-from flows.serving.registration import drop_missed, served, start_run
+from flows.serving.registration import drop_missed, served, start_run_of
 from flows.serving.resumption import resume
 from flows.serving.served import SERVED_BY
 from flows.settings import Settings
@@ -36,6 +36,8 @@ Say = Callable[[str], None]
 
 WATCH_S = 5.0
 """Seconds between two looks at the server and at what runs."""
+_SHARED_WATCH_S = 30.0
+"""The same where the API serves others too."""
 _STARTS = 3
 """In a row that a server may fail to start before serving ends."""
 
@@ -60,15 +62,16 @@ def serve(
     home = settings.work_dir / "prefect"
     with serve_lock(home) as lock, _environment(settings), _api(home, settings, lock) as server:
         url = server.url if server else str(configured_url())
-        for broken in recover(ours=server is not None, alone=server is not None):
+        runner, ids = _register(deployments)
+        served_ids = list(ids.values())
+        for broken in recover(ours=server is not None, served=served_ids, alone=server is not None):
             say(f"{broken.flow} {broken.id}: {broken.reason}")
         provide_limit(settings, owner=server is not None)
-        runner, ids = _register(deployments)
-        drop_missed(ids)
+        drop_missed(served_ids)
         say(f"serving {', '.join(d.name for d in deployments)} at {url}; Ctrl-C stops")
         for name in now:
-            say(f"{name} {start_run(name, {})}: starts now")
-        _run(runner, _Watcher(runner, ids, server, lock, say))
+            say(f"{name} {start_run_of(ids[name], {})}: starts now")
+        _run(runner, _Watcher(runner, served_ids, server, lock, say))
     say("stopped; runs that were broken off go on at the next start")
 
 
@@ -122,12 +125,13 @@ def _checked_port(port: int) -> int:
     return port
 
 
-def _register(deployments: Sequence[Deployment]) -> tuple["Runner", list[UUID]]:
+def _register(deployments: Sequence[Deployment]) -> tuple["Runner", dict[str, UUID]]:
+    """Prefect's runner of the deployments, and their ids by name."""
     from prefect.runner import Runner
 
     runner = Runner(name="cellar serve", pause_on_shutdown=False)
-    ids = [runner.add_deployment(served(deployment)) for deployment in deployments]
-    return runner, [identity for identity in ids if isinstance(identity, UUID)]
+    ids = {deployment.name: runner.add_deployment(served(deployment)) for deployment in deployments}
+    return runner, {name: identity for name, identity in ids.items() if isinstance(identity, UUID)}
 
 
 def _run(runner: "Runner", watcher: "_Watcher") -> None:
@@ -166,17 +170,17 @@ class _Watcher(threading.Thread):
         while True:
             try:
                 self._revive()
-                for broken in recover(ours=self._server is not None):
+                for broken in recover(ours=self._server is not None, served=self._ids):
                     self._say(f"{broken.flow} {broken.id}: {broken.reason}")
-                for old, new in resume(self._ids):
-                    self._say(f"{old} was broken off; {new} goes on with it")
+                for again in resume(self._ids):
+                    self._say(again.line)
             except PrefectServerError as error:
                 self.error = error
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ends leaves all unwatched
                 _LOG.warning("a look at the runs failed and is repeated: %s", error)
-            if self._over.wait(WATCH_S):
+            if self._over.wait(WATCH_S if self._server is not None else _SHARED_WATCH_S):
                 return
 
     def _revive(self) -> None:

@@ -26,12 +26,13 @@ def processes_of(workplace: Workplace) -> list[int]:
     return found
 
 
-def note(workplace: Workplace) -> dict[str, int]:
-    """What the serving process says of itself."""
+def server_of(workplace: Workplace) -> int | None:
+    """The process of the API, as the serving process notes it; None while it serves nothing."""
     try:
-        return dict(json.loads((workplace.work / "prefect" / "serve.json").read_text()))
+        note = json.loads((workplace.work / "prefect" / "serve.json").read_text())
     except FileNotFoundError:
-        return {}
+        return None
+    return int(note["server"]["number"])
 
 
 def run_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:

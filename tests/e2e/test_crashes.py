@@ -8,7 +8,16 @@ import psutil
 import pytest
 
 from flows.pins import Stage
-from tests.e2e.serving import QUICK, is_gone, note, processes_of, run_of, runs, served_states, slots_taken
+from tests.e2e.serving import (
+    QUICK,
+    is_gone,
+    processes_of,
+    run_of,
+    runs,
+    served_states,
+    server_of,
+    slots_taken,
+)
 from tests.e2e.workplace import TRAINED, Workplace, ended, servers_of, wait_for
 
 pytestmark = pytest.mark.slow
@@ -46,14 +55,15 @@ def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_ser
     run.kill()
     wait_for(lambda: log.read_text().count("for flow 'build-memory'") == 2, process, every=0.1)
 
-    server = note(served)["server"]
+    server = server_of(served)
+    assert server is not None
     os.kill(server, signal.SIGKILL)
-    wait_for(lambda: note(served)["server"] != server, process, every=0.1)
+    wait_for(lambda: server_of(served) not in (None, server), process, every=0.1)
 
     [run] = run_of(process)
     process.kill()
     process.wait()
-    left = [run.pid, note(served)["server"]]
+    left = [pid for pid in (run.pid, server_of(served)) if pid is not None]
     again = served.start(*SERVE, log=log, **QUICK)
     wait_for(lambda: all(map(is_gone, left)), again, every=0.1)
     wait_for(lambda: "Completed" in served_states(served) and not run_of(again), again, every=0.2)

@@ -10,7 +10,7 @@ from flows.promoting.evaluations import unevaluated
 from flows.runs.details import Details, details_of
 from flows.runs.listing import find_run, list_runs
 from store import Element, Store
-from store.errors import ElementNotFound, IntegrityError, SnapshotNotFound
+from store.errors import ElementNotFound, IntegrityError, NotAStore, SnapshotNotFound
 from tests.store.samples import memory
 
 
@@ -34,6 +34,16 @@ def test_verification_goes_on_where_the_last_run_stopped(store: Store) -> None:
     pieces = [scheduled.verify(max_seconds=1e-6) for _ in range(3)]
     assert [piece["packs_before"] for piece in pieces] == [0, 1, 2]
     assert [piece["complete"] for piece in pieces] == [False, False, True]
+
+
+def test_a_mistyped_store_is_no_new_one(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELLAR_STORE", f"file:{tmp_path / 'stoer'}")
+    for run in (scheduled.update, scheduled.build):
+        with pytest.raises((NotAStore, FailedRun), match=r"there is no store at .* `cellar init`"):
+            run(overrides=["corpus.reader=folder", f"corpus.path={tmp_path}"])
+    assert not (tmp_path / "stoer").exists()
 
 
 def test_a_finding_fails_the_run_and_goes_with_it_as_a_table(store: Store, tmp_path: Path) -> None:

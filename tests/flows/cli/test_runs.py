@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from store import Store
+from store.errors import Unreachable
 from tests.store.samples import memory
 
 Cellar = Callable[..., tuple[int, str, str]]
@@ -38,6 +39,19 @@ def test_a_run_is_listed_and_shown_by_the_first_digits_of_its_id(cellar: Cellar,
     assert (shown["id"], shown["flow"], shown["state"]) == (verified, "verify", "Completed")
     assert shown["parameters"]["sample"] == 0.5
     assert [task["state"] for task in shown["tasks"]] == ["Completed"]
+
+
+def test_a_run_is_shown_though_its_store_cannot_be_reached(
+    cellar: Cellar, verified: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_reach(url: str) -> Store:
+        raise Unreachable(f"{url} does not answer")
+
+    monkeypatch.setattr(Store, "open", out_of_reach)
+    code, out, err = cellar("runs", "show", verified[:8])
+    assert code == 0, err
+    assert verified in out
+    assert "the commits of the run are not known" in err
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ def test_the_shipped_file_is_valid() -> None:
         [schedule] = found[name].schedules
         assert schedule.cron is not None
         assert schedule.timezone != "UTC"
+    parameters = found["update"].parameters
+    assert "head" not in parameters  # that of the corpus
+    assert parameters["wait_minutes"] > 0
 
 
 def test_a_flow_is_named_by_module_or_by_path(tmp_path: Path) -> None:
@@ -50,6 +53,7 @@ def test_some_of_them_are_chosen(tmp_path: Path) -> None:
     [
         ({"entrypoint": "flows/scheduled.py:verfiy"}, "there is no flow at flows/scheduled.py:verfiy"),
         ({"entrypoint": "flows/scheduled.py:load_params"}, "there is no flow at"),
+        ({"entrypoint": "prefect_plain.plain"}, "would not say which process they are"),
         ({"entrypoint": "nowhere.at.all"}, "there is no flow at nowhere.at.all"),
         ({"schedules": [{"cron": "often"}]}, "verify.schedules.0.cron: 'often' is no cron expression"),
         ({"schedules": [{"cron": "0 25 * * *"}]}, "is no cron expression"),
@@ -67,7 +71,13 @@ def test_some_of_them_are_chosen(tmp_path: Path) -> None:
         ({"schedule": []}, "verify.schedule: cellar knows no such setting"),
     ],
 )
-def test_what_cannot_be_done_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+def test_what_cannot_be_done_is_refused(
+    tmp_path: Path, changes: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prefect_plain.py").write_text(
+        "from prefect import flow\n\n@flow\ndef plain() -> None:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     path = written(tmp_path, verify(**changes))
     with pytest.raises(ScheduleError) as caught:
         load_deployments(path)

@@ -34,7 +34,10 @@ def pool(prefect_server: str) -> str:
 @pytest.fixture
 def deployment(pool: str) -> UUID:
     """A deployment of its own for each test."""
-    name = f"test-{uuid4().hex[:8]}"
+    return deployed(f"test-{uuid4().hex[:8]}")
+
+
+def deployed(name: str) -> UUID:
     schedules = [{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}]
     made = Deployment.model_validate(
         {
@@ -44,7 +47,7 @@ def deployment(pool: str) -> UUID:
             "schedules": schedules,
         }
     )
-    [identity] = deploy([made], pool).values()
+    [identity] = deploy([made], "cellar").values()
     return UUID(identity)
 
 
@@ -99,6 +102,16 @@ def test_a_run_is_asked_for_by_name(deployment: UUID) -> None:
         start_run(name, {"wait_minutes": "long"})
 
 
+def test_of_two_flows_with_a_deployment_of_that_name_one_is_to_be_named(pool: str) -> None:
+    name = f"test-{uuid4().hex[:8]}"
+    ours = deployed(name)
+    deploy([Deployment(name=name, entrypoint="flows.scheduled.verify")], pool)
+    with pytest.raises(ScheduleError, match=f"2 flows have .* say which: update/{name}, verify/{name}"):
+        start_run(name, {})
+    with get_client(sync_client=True) as client:
+        assert client.read_flow_run(UUID(start_run(f"update/{name}", {}))).deployment_id == ours
+
+
 def test_of_missed_runs_the_newest_is_kept(deployment: UUID) -> None:
     now = datetime.now(UTC)
     with get_client(sync_client=True) as client:
@@ -137,10 +150,11 @@ def test_only_what_broke_off_goes_on(deployment: UUID, end: "State[object]", goe
         started = resume([deployment])
         assert len(started) == goes_on
         assert resume([deployment]) == []
-        for old, new in started:
-            assert old == str(run.id)
-            assert client.read_flow_run(run.id).labels[AGAIN] == new
-            again = client.read_flow_run(UUID(new))
+        for repeated in started:
+            assert repeated.old == str(run.id)
+            assert repeated.new is not None
+            assert client.read_flow_run(run.id).labels[AGAIN] == repeated.new
+            again = client.read_flow_run(UUID(repeated.new))
             assert again.parameters["head"] == "notes"
             meant = datetime.fromisoformat(again.parameters["at"])
             assert meant == client.read_flow_run(run.id).expected_start_time
@@ -152,7 +166,31 @@ def test_what_breaks_off_again_and_again_is_left_alone(deployment: UUID) -> None
         run = client.create_flow_run_from_deployment(deployment).id
         for _ in range(ATTEMPTS - 1):
             broken_off(client, run, Crashed(message="gone"))
-            [(_, new)] = resume([deployment])
-            run = UUID(new)
+            [again] = resume([deployment])
+            assert again.new is not None
+            run = UUID(again.new)
         broken_off(client, run, Crashed(message="gone"))
         assert resume([deployment]) == []
+
+
+def test_a_run_that_cannot_be_repeated_is_tried_once_and_keeps_nobody_else_waiting(deployment: UUID) -> None:
+    other = deployed(f"test-{uuid4().hex[:8]}")
+    with get_client(sync_client=True) as client:
+        refused, fine = (client.create_flow_run_from_deployment(each).id for each in (deployment, other))
+        for run in (refused, fine):
+            broken_off(client, run, Crashed(message="gone"))
+        schema = {"type": "object", "properties": {"head": {"type": "integer"}}}
+        before = client.read_deployment(deployment)
+        client.create_deployment(
+            before.flow_id,
+            before.name,
+            parameter_openapi_schema=schema,
+            work_pool_name="cellar",
+        )
+        first, second = resume([deployment, other])
+    assert (first.old, first.new, second.old) == (str(refused), None, str(fine))
+    assert first.refusal is not None
+    assert "cannot be repeated as it was: " in first.line
+    assert "Validation failed for field 'head'" in first.line
+    assert second.new is not None
+    assert resume([deployment, other]) == []
