@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 
 TINY = yaml.safe_load((Path(__file__).parents[1] / "e2e" / "tiny.yaml").read_text())
 SHARDS = TINY["corpus"]["shards"]
-TEXTS = {name: text[:300] for name, text in sorted(topics.items()) if len(text) >= 300}
+TEXTS = {name: text[:300] for name, text in sorted(topics.items())[::2] if len(text) >= 300}
 Texts = dict[str, str]
 
 
@@ -212,7 +212,7 @@ def test_parameters_of_what_is_frozen_are_said_to_have_no_effect(place: Place) -
 
 def test_retraining_builds_every_memory_with_a_new_codec(place: Place) -> None:
     params = place.params()
-    other = params.model_copy(update={"codec": params.codec.model_copy(update={"steps": 50})})
+    other = params.model_copy(update={"codec": params.codec.model_copy(update={"steps": 40})})
     made = place.update(other, retrain=True)
     before, after = (place.store.snapshot(made[name]) for name in ("previous", "snapshot"))
     assert before.one("codec").version != after.one("codec").version
