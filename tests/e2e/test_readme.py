@@ -3,22 +3,15 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.params import load_params
-from store import Store
-from tasks.corpus.shards import is_worker_shard, shard_of
-from tests.e2e.workplace import ROOT, Workplace, wait_for
-from tests.e2e.workplace import ended as ended_of
-from tests.seaweedfs import S3Server
+from tests.e2e.workplace import ROOT, Workplace
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
@@ -99,48 +92,3 @@ def test_the_demo_prints_the_lines_that_are_shown(copy: Workplace) -> None:
     assert not {
         line for line in missing if line.replace("-0", "0") not in {p.replace("-0", "0") for p in printed}
     }
-
-
-@pytest.mark.s3
-@pytest.mark.slow
-def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
-    fresh: Workplace, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [block] = [block for _, block in BLOCKS if "$ cellar serve" in block]
-    export, *commands = [line[2:].partition("  #")[0].strip() for line in block.splitlines()]
-    assert commands == ["cellar doctor", "cellar init", "cellar update", "cellar serve"]
-    exported = dict(pair.split("=", 1) for pair in shlex.split(export)[1:])
-    profile = exported["AWS_PROFILE"]
-    (fresh.folder / "config").write_text(
-        f"[profile {profile}]\nregion = us-east-1\nendpoint_url = {s3_server.endpoint}\n"
-        f"aws_access_key_id = {s3_server.access_key}\naws_secret_access_key = {s3_server.secret_key}\n"
-    )
-    shutil.copy(ROOT / "prefect.yaml", fresh.folder)
-    environment = exported | {
-        "AWS_CONFIG_FILE": str(fresh.folder / "config"),
-        "CELLAR_STORE": f"{s3_server.url()}/cellar",
-        "CELLAR_SERVE_PORT": "0",
-    }
-    for command in ("doctor", "init", "update"):
-        ended = fresh.cellar(command, **environment)
-        assert ended.code == 0, (command, ended.err)
-    head, _, snapshot = ended.out.splitlines()[-2].removeprefix("head ").partition(": new -> ")
-    shards = load_params(fresh.folder / "params.yaml").corpus.shards
-    name = next(name for name in map(str, count()) if is_worker_shard(shard_of(name, shards)))
-    (fresh.folder / "texts" / f"{name}.txt").write_text(TEXT * 3)
-
-    for variable, value in s3_server.environment().items():
-        monkeypatch.setenv(variable, value)
-    store = Store.open(environment["CELLAR_STORE"])
-    serving = fresh.start("serve", "--now", "update", **environment)
-    try:
-        completed = ("runs", "--flow", "update", "--state", "completed")
-        wait_for(lambda: store.head(head) != snapshot, serving)
-        wait_for(lambda: "Completed" in fresh.cellar(*completed, **environment).out, serving)
-    finally:
-        serving.terminate()
-        served = ended_of(serving)
-    assert served.code in (0, 130), served.err
-    [run] = json.loads(fresh.cellar(*completed, "--json", **environment).out)
-    assert run["snapshot"] not in (None, snapshot)
-    assert json.loads(fresh.cellar("head", "--json", **environment).out) == {head: run["snapshot"]}
