@@ -95,6 +95,7 @@ def name_like(stem: str) -> str:
 def built(tmp_path_factory: pytest.TempPathFactory, prefect_server: str) -> Place:
     """A head that was built from nothing; tests work on copies."""
     place = Place(tmp_path_factory.mktemp("built"))
+    Store.create(place.settings.store)
     place.write(TEXTS)
     made = place.update()
     assert made["previous"] is None
