@@ -58,7 +58,7 @@ def build(
 
     from flows.params import load_params
     from flows.pins import Pin, write_pin
-    from tasks.corpus import ingest
+    from tasks.corpus import ingest, open_source
 
     overrides = [*(set_ or ()), *_source(folder=folder, jsonl=jsonl, parquet=parquet, text=text)]
     if split_on is not None:
@@ -66,6 +66,7 @@ def build(
     if name is not None:
         overrides.append(f"corpus.name={name}")
     chosen = load_params(params, overrides).corpus
+    open_source(chosen)  # what is not there is said before a store is made
     store = session.open_or_create_store(by="corpus build")
     with session.progress(f"corpus {chosen.name}", "documents") as progress:
         result = ingest(store, chosen, progress)

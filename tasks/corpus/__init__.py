@@ -4,6 +4,7 @@ from tasks.corpus.document import Document, Skipped
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.corpus.preview import CorpusPreview, preview
 from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
+from tasks.corpus.sources import open_source
 from tasks.corpus.splits import Split, element_split
 from tasks.corpus.step import (
     CorpusReport,
@@ -35,6 +36,7 @@ __all__ = [
     "load_shard",
     "load_tokenizer",
     "open_report",
+    "open_source",
     "preview",
     "report_of",
     "shard_of",
