@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flows.settings import Settings
 
-PASSAGE = 800
+PASSAGE = 500
 """Characters of a document, about: paragraphs are kept whole."""
 
 
