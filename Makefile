@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # A checkout that moves or whose dependencies change makes its environment again.
 STAMP := $(VENV)/.stamp-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 # Tests mostly wait (for servers, locks and ends of processes), so three at a time suit two cores. A file's tests share
-# their servers. Nothing is parallel with: make test PARALLEL=
-PARALLEL ?= -n 3 --dist loadfile
+# their servers, and files start in their order: the long ones of tests/e2e come first. Nothing is parallel with: make test PARALLEL=
+PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test test-nightly check format install install-test install-check clean

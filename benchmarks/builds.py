@@ -7,6 +7,7 @@ that holds the corpus, the tokenizer and the codec.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 import tracemalloc
@@ -75,13 +76,15 @@ def direct(folder: str) -> dict[str, Any]:
 
 
 def through_prefect(folder: str, runner: str = "threads", workers: int = 1) -> dict[str, Any]:
-    """The flow, with the API that the environment names."""
+    """The flow, with the API that the environment names, used as commands use one on their machine."""
     from flows.build_memory import build_memory
+    from flows.serving.api import using
 
     build = _Inputs(folder, runner, runner=runner, workers=workers)
-    began, cpu = time.perf_counter(), time.process_time()
-    pin = build_memory(build.params, build.settings, build.corpus, build.tokenizer, build.codec)
-    spent = time.perf_counter() - began, time.process_time() - cpu
+    with using(os.environ["PREFECT_API_URL"]):
+        began, cpu = time.perf_counter(), time.process_time()
+        pin = build_memory(build.params, build.settings, build.corpus, build.tokenizer, build.codec)
+        spent = time.perf_counter() - began, time.process_time() - cpu
     return build.result(spent, pin.snapshot, pin.figures)
 
 

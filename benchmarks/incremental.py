@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks.child import measure
 from benchmarks.figures import Section, markdown
 from benchmarks.machine import describe, load
+from benchmarks.report_file import save_report, say
 from benchmarks.updates import SHARDS, documents
 
 MOST = 0.05
@@ -46,8 +47,7 @@ def main() -> int:
     report = {"machine": describe(options.work), "load": [before, load()], "section": section.to_dict()}
     lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
     lines += [f"- load {before} before, {report['load'][1]} after", "", *markdown(report["section"])]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(report, indent=1))
+    save_report(out, report)
     out.with_suffix(".md").write_text("\n".join(lines))
     print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
     return int(any(one["verdict"] == "FAIL" for one in report["section"]["requirements"]))
@@ -61,7 +61,7 @@ def run(texts: Texts, root: Path, *, steps: int) -> Section:
     changed, expected = change(texts, random.Random(7))
 
     def update(name: str, **options: Any) -> dict[str, Any]:
-        _say(f"{name} ...")
+        say(f"{name} ...")
         began = time.time()
         made = measure(
             "benchmarks.updates:update",
@@ -136,10 +136,6 @@ def _new_names(known: dict[str, str], half: int, count: int) -> list[str]:
 
 def _write(path: Path, texts: Texts) -> None:
     path.write_text("".join(json.dumps(document) + "\n" for document in texts), encoding="utf-8")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _options() -> argparse.Namespace:

@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks.child import measure
 from benchmarks.figures import Section, markdown
 from benchmarks.machine import describe, load
+from benchmarks.report_file import load_report, save_report, say
 
 MOST_OVERHEAD, LEAST_GAIN = 1.05, 1.6
 _ONE_THREAD = {"CELLAR_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -48,7 +49,7 @@ class Bench:
         self._snapshots.add(result["snapshot"])
         if len(self._snapshots) > 1:
             raise RuntimeError(f"builds differ: {self._snapshots}")
-        _say(f"  {task} {arguments}: {result['seconds']:.2f} s")
+        say(f"  {task} {arguments}: {result['seconds']:.2f} s")
         return result
 
 
@@ -94,19 +95,19 @@ def main() -> int:
     """Run the sections that the command line asks for; 0 if all thresholds of all sections are met."""
     options = _options()
     out: Path = options.out or Path(f"build/benchmarks/orchestration-{options.documents}.json")
-    report = json.loads(out.read_text()) if out.exists() else {"sections": {}}
+    report = load_report(out) or {"sections": {}}
     report |= {"machine": describe(options.work), "documents": options.documents}
     chosen = options.only or [name for name in SECTIONS if name not in report["sections"]]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends and the space is freed
     if chosen:
         with _bench(options) as bench:
             for name in chosen:
-                _say(f"{name} ...")
+                say(f"{name} ...")
                 before = load()
                 section = SECTIONS[name](bench).to_dict()
                 at = datetime.now(UTC).isoformat(timespec="minutes")
                 report["sections"][name] = {**section, "at": at, "load": [before, load()]}
-                _save(out, report)
+                save_report(out, report)
     lines = _lines(report)
     out.with_suffix(".md").write_text("\n".join(lines))
     print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
@@ -121,7 +122,7 @@ def _bench(options: argparse.Namespace) -> Iterator[Bench]:
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-", dir=options.work))
     try:
         with prefect_api(root / "prefect"):
-            _say("inputs ...")
+            say("inputs ...")
             measure(
                 "benchmarks.builds:prepare",
                 folder=str(root),
@@ -150,17 +151,6 @@ def _lines(report: dict[str, Any]) -> list[str]:
         before, after = section["load"]
         lines += [*markdown(section), f"Load of the machine {before} before, {after} after.", ""]
     return lines
-
-
-def _save(out: Path, report: dict[str, Any]) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_suffix(".partial")
-    partial.write_text(json.dumps(report, indent=1))
-    partial.replace(out)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _options() -> argparse.Namespace:

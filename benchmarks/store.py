@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks.figures import markdown
 from benchmarks.machine import describe, load, new_file_us
 from benchmarks.places import open_place
+from benchmarks.report_file import load_report, save_report, say
 from benchmarks.sections import REFERENCE, SECTIONS, Bench
 
 
@@ -34,7 +35,7 @@ def main() -> int:
     """Run the sections that the command line asks for; 0 if all thresholds of all sections are met."""
     options = _options()
     out: Path = options.out or Path(f"build/benchmarks/store-{options.backend}-{options.n}.json")
-    report = _load(out) or {"settings": _settings(options), "sections": {}}
+    report = load_report(out) or {"settings": _settings(options), "sections": {}}
     report["machine"] = describe(options.work)
     chosen = options.only or [name for name in SECTIONS if name not in report["sections"]]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends and the space is freed
@@ -42,17 +43,17 @@ def main() -> int:
     try:
         if chosen:
             with open_place(options.backend, root) as place:
-                bench = Bench(place, options.backend, root, options.n, options.runs, options.full, _say)
+                bench = Bench(place, options.backend, root, options.n, options.runs, options.full, say)
                 for name in chosen:
-                    _say(f"{name} ...")
+                    say(f"{name} ...")
                     report["sections"][name] = _run(name, bench)
-                    _save(out, report)
+                    save_report(out, report)
     finally:
         shutil.rmtree(root, ignore_errors=True)
     lines = _lines(report)
     out.with_suffix(".md").write_text("\n".join(lines))
     print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    _say(f"wrote {out} and {out.with_suffix('.md')}")
+    say(f"wrote {out} and {out.with_suffix('.md')}")
     held = [one for section in report["sections"].values() for one in section["requirements"]]
     return int(any(one["verdict"] == "FAIL" for one in held))
 
@@ -84,24 +85,6 @@ def _lines(report: dict[str, Any]) -> list[str]:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in ("backend", "n", "full")}
-
-
-def _load(out: Path) -> dict[str, Any] | None:
-    if not out.exists():
-        return None
-    report: dict[str, Any] = json.loads(out.read_text())
-    return report
-
-
-def _save(out: Path, report: dict[str, Any]) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_suffix(".partial")
-    partial.write_text(json.dumps(report, indent=1))
-    partial.replace(out)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _options() -> argparse.Namespace:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from flows.errors import ParamsError
+from flows.yaml_file import read_yaml
 from tasks.assembly.params import AssemblyParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
@@ -65,18 +65,7 @@ def parameter_names(model: type[BaseModel] = Params, prefix: str = "") -> Iterat
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ParamsError(f"{path} does not exist; give the path of a parameter file") from None
-    except IsADirectoryError:
-        raise ParamsError(f"{path} is a folder; give the path of a parameter file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParamsError(f"{path} cannot be read as UTF-8 text; check the file") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        raise ParamsError(f"{path} is not valid YAML{line}; correct it") from error
+    tree = read_yaml(path, ParamsError, remedy="give the path of a parameter file")
     if not isinstance(tree, dict | None):
         raise ParamsError(f"{path} holds no sections; write e.g. 'corpus:' with indented names below")
     return tree or {}

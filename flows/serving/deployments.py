@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from flows.errors import ScheduleError
 from flows.runs.labels import notes_its_process
+from flows.yaml_file import read_yaml
 
 if TYPE_CHECKING:
     from prefect import Flow
@@ -178,7 +178,7 @@ def load_deployments(path: Path = DEPLOYMENTS_FILE, only: Sequence[str] = ()) ->
     Raises:
         ScheduleError: the file is missing or no YAML, a deployment is unknown, or something in it is wrong.
     """
-    file = _parse(path, _read(path))
+    file = _parse(path, read_yaml(path, ScheduleError, remedy="give a file of deployments with --file"))
     known = {deployment.name: deployment for deployment in file.deployments}
     for name in only:
         if name not in known:
@@ -193,19 +193,6 @@ def load_deployments(path: Path = DEPLOYMENTS_FILE, only: Sequence[str] = ()) ->
 
 def _with_pull(deployment: Deployment, pull: list[dict[str, Any]] | None) -> Deployment:
     return deployment if deployment.pull is not None else deployment.model_copy(update={"pull": pull})
-
-
-def _read(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ScheduleError(f"{path} does not exist; give a file of deployments with --file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScheduleError(f"{path} cannot be read as UTF-8 text; check the file") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        raise ScheduleError(f"{path} is not valid YAML{line}; correct it") from error
 
 
 def _parse(path: Path, tree: Any) -> _File:
