@@ -4,6 +4,7 @@ Only the store caches: Prefect persists no result and has no cache policy, so no
 that already ran is recognised by the store itself.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -20,6 +21,11 @@ from flows.assets import record_assets
 from flows.notices import notify
 from flows.runs.labels import record_process, record_snapshot
 from store.errors import AccessDenied, AnswerLost, Contended, DiskFull, ReadOnly, StorageUnavailable
+
+# Prefect's senders of events and logs speak under names of their own, beyond PREFECT_LOGGING_LEVEL. A
+# command that ends while one is still sending is nothing to warn its user of.
+for _sender in ("EventsWorker", "APILogWorker"):
+    logging.getLogger(_sender).setLevel(logging.ERROR)
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,8 +1,11 @@
 """What Prefect tries again, and what it keeps, on a real Prefect server."""
 
 import json
+import logging
+from collections.abc import Iterator
 
 import pytest
+from prefect._internal.concurrency.services import QueueService
 from prefect.settings import get_current_settings
 
 from flows.engine import bind, flow
@@ -53,3 +56,18 @@ def test_prefect_keeps_no_result_and_never_pickles_an_error() -> None:
     kept = [json.loads(path.read_text()) for path in storage.iterdir()]
     # Other tests of this session leave errors there as well; every one of them was JSON.
     assert "store.errors.InputError" in {record["__exc_type__"] for record in kept}
+
+
+def test_a_sender_of_prefect_that_is_not_done_at_the_end_is_no_warning() -> None:
+    flow(lambda: None, name="sends-events-and-logs")()
+    senders = set(_kinds_of(QueueService)) - {"QueueService"}
+
+    assert {"EventsWorker", "APILogWorker"} <= senders
+    loud = {name for name in senders if logging.getLogger(name).isEnabledFor(logging.WARNING)}
+    assert loud <= {"FutureQueueService", "BatchedQueueService"}, "they send something and are not silenced"
+
+
+def _kinds_of(kind: type) -> Iterator[str]:
+    yield kind.__name__
+    for narrower in kind.__subclasses__():
+        yield from _kinds_of(narrower)
