@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from store import Element, Recipe, Ref, Row, Snapshot, Store
@@ -13,7 +14,7 @@ from tasks.assembly.batches import AttachmentRows, LanguageStream
 from tasks.assembly.model import ResidualCore, load_core
 from tasks.assembly.params import AssemblyParams
 from tasks.assembly.readout import CellTable, TokenTable
-from tasks.assembly.train import TrainingData, new_core, train
+from tasks.assembly.train import TrainingData, new_core, product_dtype, train
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
 from tasks.corpus import (
@@ -91,6 +92,7 @@ def train_core(
         },
         facts={
             **asdict(core_accounts(core)),
+            "product_dtype": str(product_dtype(torch.device("cpu"))).removeprefix("torch."),
             "language_tokens": len(language.ids_M),
             "train_elements": len(chosen["train"]),
             "curve": [asdict(point) for point in curve],

@@ -1,7 +1,8 @@
 """Training of the core: language and attachment batches in turn, then frozen for good (FEM-ASM, recipe).
 
-bf16 autocast over float32 parameters, AdamW (0.9, 0.95), weight decay on matrices, gradient clipping,
-warm-up and a cosine. Rate, steps and the evidence mix are our fork of the recipe for small cores.
+bf16 autocast over float32 parameters where bf16 is native, AdamW (0.9, 0.95), weight decay on matrices,
+gradient clipping, warm-up and a cosine. Rate, steps and the evidence mix are our fork of the recipe for
+small cores.
 """
 
 import hashlib
@@ -27,6 +28,8 @@ from tasks.progress import Progress, silent
 CURVE_EVIDENCE = ("none", "right", "wrong", "text")
 _BETAS = (0.9, 0.95)
 _VALIDATION_TILE = 32
+_NATIVE_BF16 = ("amx_bf16", "avx512_bf16", "bf16")
+"""Instructions that multiply bfloat16: of x86 and of ARM."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +170,24 @@ def seeded(seed: int, purpose: str) -> torch.Generator:
 
 
 def batch_loss(core: ResidualCore, batch: Batch) -> Tensor:
-    """Mean NLL of the next token over all positions of a batch, in nats, under bf16 autocast."""
+    """Mean NLL of the next token over all positions of a batch, in nats, multiplied in `product_dtype`."""
     tokens_BL = batch.tokens_BL
-    with torch.autocast(tokens_BL.device.type, torch.bfloat16):
+    dtype = product_dtype(tokens_BL.device)
+    with torch.autocast(tokens_BL.device.type, dtype, enabled=dtype != torch.float32):
         logits_BLV = core(tokens_BL[:, :-1], batch.attachments)
     return F.nll_loss(logits_BLV.flatten(0, 1), tokens_BL[:, 1:].flatten())
+
+
+def product_dtype(device: torch.device) -> torch.dtype:
+    """The dtype of matrix products in training: bfloat16, or float32 on a processor that lacks bf16.
+
+    Such a processor emulates them, several times slower than float32 and no closer to it.
+    """
+    if device.type != "cpu":
+        return torch.bfloat16
+    has = torch.cpu.get_capabilities()
+    native = any(has.get(name) for name in _NATIVE_BF16)
+    return torch.bfloat16 if native else torch.float32
 
 
 @torch.no_grad()

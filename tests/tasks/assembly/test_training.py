@@ -23,6 +23,7 @@ from tasks.assembly import (
     target_nll,
     train,
 )
+from tasks.assembly.train import product_dtype
 from tasks.codec import Checkpoints, Codec, CodecArchitecture, blocks, freeze
 from tasks.corpus import EOS, TokenizerParams, element_split, train_bpe
 from tasks.errors import TooLittleText
@@ -187,3 +188,14 @@ def test_memories_of_the_other_splits_do_not_count_for_training(
     else:
         with pytest.raises(TooLittleText, match=f"holds {train} train-split memories"):
             check_train_split(snapshot)
+
+
+def test_products_are_bfloat16_only_where_they_are_not_emulated() -> None:
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text() if cpuinfo.exists() else ""
+    if "avx512f" not in flags:
+        pytest.skip("no x86 processor that says what it has")
+    native = any(flag in flags for flag in ("amx_bf16", "avx512_bf16"))
+
+    assert product_dtype(torch.device("cpu")) == (torch.bfloat16 if native else torch.float32)
+    assert product_dtype(torch.device("cuda")) == torch.bfloat16
