@@ -1,12 +1,15 @@
 """One finished chain for the whole session; every test works on a copy of it."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
+from filelock import FileLock
 
 from flows.cli import main
 from tests.e2e.workplace import TINY, Ended, Workplace
@@ -33,9 +36,18 @@ def new_workplace(folder: Path, home: dict[str, str]) -> Workplace:
 
 @pytest.fixture(scope="session")
 def chain(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> tuple[Workplace, Ended]:
-    """A workplace, and how its first `cellar demo` ended."""
-    workplace = new_workplace(tmp_path_factory.mktemp("chain"), home)
-    return workplace, workplace.cellar("demo", "--json")
+    """A workplace, and how its first `cellar demo` ended; made by the first process that asks."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    original, outcome = shared / "chain", shared / "chain.json"
+    with FileLock(shared / "chain.lock"):
+        if not outcome.exists():
+            original.mkdir()
+            first = new_workplace(original, home).cellar("demo", "--json")
+            outcome.write_text(json.dumps(asdict(first)))
+    own = tmp_path_factory.mktemp("chain") / "own"
+    shutil.copytree(original, own)
+    return Workplace(own, home), Ended(**json.loads(outcome.read_text()))
 
 
 @pytest.fixture
