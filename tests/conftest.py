@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 
 import tasks  # noqa: F401 - before any test loads torch, so that its threads sleep while they wait
 from tests.seaweedfs import S3Server, running_server
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script
+    # Programs that tests start would inherit that, and Ctrl-C could not end them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "suite", deadline=None, derandomize=True

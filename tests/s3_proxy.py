@@ -52,17 +52,16 @@ class S3Proxy:
     met: list[tuple[Call, Fault]] = field(default_factory=list)
     silent: bool = False
     """Whether what breaks a connection leaves the client waiting instead of resetting it."""
-    late: list[threading.Event] = field(default_factory=list)
+    late: list[tuple[threading.Event, threading.Thread]] = field(default_factory=list)
     calls: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def arrive(self) -> None:
         """Let all requests that are under way reach the server, and wait until it has answered them."""
-        for arrived in self.late:
+        while self.late:
+            arrived, thread = self.late.pop()
             arrived.set()
-        for thread in [thread for thread in threading.enumerate() if thread.name == _LATE]:
             thread.join()
-        self.late.clear()
 
     def meet(self, kind: str, key: str) -> Fault | None:
         """Count a request and return the fault that it meets."""
@@ -87,9 +86,6 @@ class S3Proxy:
             return Answer(answer.status, answer.getheaders(), answer.read())
         finally:
             upstream.close()
-
-
-_LATE = "late request"
 
 
 @contextmanager
@@ -129,13 +125,14 @@ def s3_proxy(server: S3Server) -> Iterator[S3Proxy]:
 
         def _send_later(self, *request: object) -> None:
             arrived = threading.Event()
-            proxy.late.append(arrived)
 
             def send() -> None:
                 arrived.wait()
                 proxy.forward(*request)  # type: ignore[arg-type]
 
-            threading.Thread(target=send, name=_LATE, daemon=True).start()
+            thread = threading.Thread(target=send, daemon=True)
+            thread.start()
+            proxy.late.append((arrived, thread))
 
         def _break_off(self) -> None:
             if proxy.silent:

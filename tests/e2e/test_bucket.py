@@ -10,6 +10,7 @@ import pytest
 from flows.params import load_params
 from store import Store
 from tasks.corpus.shards import is_worker_shard, shard_of
+from tests.e2e.serving import served_states
 from tests.e2e.test_readme import BLOCKS, TEXT
 from tests.e2e.workplace import ROOT, Workplace, wait_for
 from tests.e2e.workplace import ended as ended_of
@@ -49,13 +50,13 @@ def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
     store = Store.open(environment["CELLAR_STORE"])
     serving = fresh.start("serve", "--now", "update", **environment)
     try:
-        completed = ("runs", "--flow", "update", "--state", "completed")
-        wait_for(lambda: store.head(head) != snapshot, serving)
-        wait_for(lambda: "Completed" in fresh.cellar(*completed, **environment).out, serving)
+        wait_for(lambda: store.head(head) != snapshot, serving, every=0.2)
+        wait_for(lambda: "Completed" in served_states(fresh), serving, every=0.2)
     finally:
         serving.terminate()
         served = ended_of(serving)
     assert served.code in (0, 130), served.err
-    [run] = json.loads(fresh.cellar(*completed, "--json", **environment).out)
+    completed = ("runs", "--flow", "update", "--state", "completed", "--json")
+    [run] = json.loads(fresh.cellar(*completed, **environment).out)
     assert run["snapshot"] not in (None, snapshot)
     assert json.loads(fresh.cellar("head", "--json", **environment).out) == {head: run["snapshot"]}

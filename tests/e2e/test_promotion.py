@@ -41,10 +41,12 @@ def test_a_snapshot_is_evaluated_without_any_pin_file(
 
 
 @pytest.mark.slow
-def test_an_unknown_snapshot_or_core_is_one_sentence(copy: Workplace, with_server: dict[str, str]) -> None:
-    nowhere = copy.cellar("eval", "run", "--snapshot", "head:nowhere", **with_server)
-    other = copy.cellar("eval", "run", "--snapshot", "docs", "--core", "codec/docs", **with_server)
-    alone = copy.cellar("eval", "run", "--core", "core/assembly")
+def test_an_unknown_snapshot_or_core_is_one_sentence(
+    inside: Callable[..., Ended], with_server: dict[str, str]
+) -> None:
+    nowhere = inside("eval", "run", "--snapshot", "head:nowhere")
+    other = inside("eval", "run", "--snapshot", "docs", "--core", "codec/docs")
+    alone = inside("eval", "run", "--core", "core/assembly")
 
     assert (nowhere.code, "no snapshot, tag or head 'head:nowhere'" in nowhere.err) == (4, True)
     assert (other.code, "names 0 cores" in other.err) == (4, True), other.err

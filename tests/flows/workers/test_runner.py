@@ -266,7 +266,13 @@ def processes_with(mark: str) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly, id="Ctrl-C"),
+        pytest.param(signal.SIGKILL, id="kill -9"),
+    ],
+)
 def test_no_worker_of_dask_outlives_its_command(
     how: signal.Signals, inputs: Inputs, tmp_path: Path, prefect_server: str
 ) -> None:
