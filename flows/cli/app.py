@@ -110,7 +110,8 @@ def _launch(
     Parameters
     ----------
     store
-        A folder, file:/path or s3://bucket/prefix; otherwise CELLAR_STORE or file:build/store.
+        A folder, file:/path or s3://bucket/prefix; otherwise CELLAR_STORE, or file:build/store
+        (file:build/demo/store for demo and its plan).
     json
         Print the result as JSON, for machines.
     quiet

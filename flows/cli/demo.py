@@ -19,13 +19,14 @@ def demo(
 ) -> None:
     """Run the whole chain on this machine, from documents to an evaluated snapshot and an HTML report.
 
-    Store, pins and scratch space lie in the output folder; --store puts the artifacts elsewhere. Run again to
-    continue where an interrupted run stopped; finished stages take seconds.
+    Store, pins and scratch space lie in the output folder, unless CELLAR_STORE (or --store), CELLAR_PINS or
+    CELLAR_WORK_DIR names another place. Run again to continue where an interrupted run stopped; finished
+    stages take seconds.
 
     Parameters
     ----------
     out
-        Where the report, the summary and the embedded store go.
+        Where the report and the summary go, and by default the store.
     """
     began = time.monotonic()
     from flows.params import load_params
@@ -79,14 +80,11 @@ def _named(figures: dict[str, float], *names: str) -> str:
 
 
 def demo_settings(session: Session, out: Path) -> "Settings":
-    """The settings of a demo whose store (without --store), pins and scratch space lie in a folder."""
-    from flows.settings import load_settings
-
-    return load_settings(
-        store=session.store_url or f"file:{out / 'store'}",
-        pins=out / "pins",
-        work_dir=out / "work",
-        quiet=session.quiet or None,
+    """The settings of a demo: what nobody set of its store, pins and scratch space lies in a folder."""
+    defaults = {"store": f"file:{out / 'store'}", "pins": out / "pins", "work_dir": out / "work"}
+    chosen = session.settings.model_fields_set
+    return session.settings.model_copy(
+        update={name: place for name, place in defaults.items() if name not in chosen}
     )
 
 

@@ -53,7 +53,7 @@ def plan(
     shards
         Update only the documents of these worker shards, as in 1,3..9.
     out
-        The output folder of the demo that is meant.
+        The output folder of the demo that is meant: its store, where CELLAR_STORE and --store name none.
     """
     from flows.errors import UsageError
     from flows.params import load_params
@@ -86,7 +86,8 @@ def plan(
             steps = plan_chain(store, chosen, settings, progress)
             steps = steps if flow == "demo" else until(steps, flow)
     result = {"flow": flow, "store": settings.store, "steps": [step.to_dict() for step in steps]}
-    session.emit(result, plan_lines(steps))
+    place = f"store {settings.store}" + ("" if store is not None else ", which is not there yet")
+    session.emit(result, [place, *plan_lines(steps)])
 
 
 def _store(settings: "Settings") -> "Store | None":

@@ -25,7 +25,7 @@ def shown() -> list[tuple[str, list[str]]]:
 
 
 def shape(lines: list[str]) -> list[str]:
-    """Lines without what differs between runs and machines: digests, runs, times, numbers, settings, who."""
+    """Lines without what differs between runs and machines: digests, times, numbers, places, who."""
     text = "\n".join(lines)
     text = re.sub(r"code \S+( [0-9a-f]{40}(\+modified)?)?$", "code CODE", text, flags=re.MULTILINE)
     text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "RUN", text)
@@ -33,6 +33,7 @@ def shape(lines: list[str]) -> list[str]:
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+", "TIME", text)
     text = re.sub(r"\bby \S+@\S+?(?=,| |$)|(?<=  )\S+@[^\s@]+(?=  )", "WHO", text, flags=re.MULTILINE)
     text = re.sub(r"^( *settings ).*$", r"\1SETTINGS", text, flags=re.MULTILINE)
+    text = re.sub(r"^store \S+$", "store STORE", text, flags=re.MULTILINE)
     text = re.sub(r"-?\d[\d,.]*", "0", text)
     return [" ".join(line.split()) for line in text.splitlines()]
 

@@ -1,0 +1,69 @@
+"""A plan says of which store it speaks: the one that is named, otherwise that of the demo."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.cli.demo import demo_settings
+from flows.cli.session import Session
+
+Cellar = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def source(workplace: Path) -> tuple[str, ...]:
+    folder = workplace / "texts"
+    folder.mkdir()
+    for i in range(12):
+        (folder / f"{i}.txt").write_text(f"Document {i} speaks of {i * i} words and of some more. " * 4)
+    return "--set", "corpus.reader=folder", "--set", f"corpus.path={folder}"
+
+
+def test_a_plan_of_the_demo_is_about_the_store_that_is_set(
+    cellar: Cellar, source: tuple[str, ...], workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def store(*options: str) -> str:
+        code, out, err = cellar("plan", *source, *options, "--json")
+        assert code == 0, err
+        return str(json.loads(out)["store"])
+
+    assert store() == "file:build/demo/store"
+    assert store("--out", "elsewhere") == "file:elsewhere/store"
+    monkeypatch.setenv("CELLAR_STORE", f"file:{workplace}/set")
+    assert store() == f"file:{workplace}/set"
+    assert store("--store", "file:given") == "file:given"
+
+
+def test_the_text_of_a_plan_names_its_store_and_whether_there_is_one(
+    cellar: Cellar, source: tuple[str, ...]
+) -> None:
+    _, before, _ = cellar("plan", "corpus", *source)
+    cellar("init")
+    _, after, _ = cellar("plan", "corpus", *source)
+
+    assert before.splitlines()[0] == "store file:build/store, which is not there yet"
+    assert after.splitlines()[0] == "store file:build/store"
+
+
+def test_a_demo_keeps_in_its_folder_only_what_is_set_nowhere(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path("demo")
+    nothing_set = demo_settings(Session(), out)
+    monkeypatch.setenv("CELLAR_PINS", "my-pins")
+    monkeypatch.setenv("CELLAR_WORK_DIR", "my-work")
+    all_set = demo_settings(Session(store_url="file:mine", quiet=True), out)
+
+    assert (nothing_set.store, nothing_set.pins, nothing_set.work_dir) == (
+        "file:demo/store",
+        out / "pins",
+        out / "work",
+    )
+    assert (all_set.store, all_set.pins, all_set.work_dir) == (
+        "file:mine",
+        Path("my-pins"),
+        Path("my-work"),
+    )
+    assert all_set.quiet
