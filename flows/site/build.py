@@ -118,6 +118,7 @@ def _facts(found: Survey, options: SiteOptions) -> dict[str, Any]:
     return {
         "store": found.store.url,
         "tip": found.tip,
+        "moved": found.moved,
         "head": options.head,
         "on_site": frozenset(pinned.id for pinned in found.pinned),
     }

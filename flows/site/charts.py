@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Self
 
 from flows.formatting import visible
@@ -71,17 +72,28 @@ class Scale:
         return _HEIGHT - _FOOT - min(max(share, 0.0), 1.0) * (_HEIGHT - _FOOT - _TOP)
 
 
-def trend_chart(points: Sequence[Point | None], scale: Scale, words: str) -> str:
-    """A course with intervals, oldest on the left; None leaves a gap. `words` say the same in text."""
-    known = [(_across(n, len(points)), point) for n, point in enumerate(points) if point is not None]
+def trend_chart(
+    points: Sequence[Point | None], scale: Scale, words: str, *, times: Sequence[float] | None = None
+) -> str:
+    """A course with intervals, oldest on the left; None leaves a gap. `words` say the same in text.
+
+    Points stand at equal distances; with `times`, which must not fall, to the scale of time, where a value
+    holds until the next.
+    """
+    places = _across(len(points), times)
+    known = [(x, point) for x, point in zip(places, points, strict=True) if point is not None]
     parts = [_frame(scale)]
     if len(points) > _ALL_DOTS:
         parts.append(_band(known, scale))
-    line = " ".join(f"{x:.1f},{scale.place(point.value):.1f}" for x, point in known)
+    corners = [(x, scale.place(point.value)) for x, point in known]
+    if times is not None:
+        held = [(x, y) for (_, y), (x, _) in pairwise(corners)]
+        corners = [corners[0], *(corner for pair in zip(held, corners[1:], strict=True) for corner in pair)]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
     parts.append(f'<polyline class="line" points="{line}"/>')
     if len(points) <= _ALL_DOTS:
         parts += [_dot(x, point, scale) for x, point in known]
-    parts += _ends(points)
+    parts += _ends(points, places)
     return _svg(parts, words)
 
 
@@ -114,14 +126,14 @@ def _band(known: Sequence[tuple[float, Point]], scale: Scale) -> str:
     return f'<polygon class="band" points="{corners}"/>'
 
 
-def _ends(points: Sequence[Point | None]) -> list[str]:
+def _ends(points: Sequence[Point | None], places: Sequence[float]) -> list[str]:
     """Labels under the first and the last point."""
     texts = []
-    places = {0: "middle"} if len(points) == 1 else {0: "start", len(points) - 1: "end"}
-    for number, side in places.items():
+    sides = {0: "middle"} if len(points) == 1 else {0: "start", len(points) - 1: "end"}
+    for number, side in sides.items():
         point = points[number]
         if point is not None:
-            x = _across(number, len(points)) + {"start": -6.0, "middle": 0.0, "end": 6.0}[side]
+            x = places[number] + {"start": -6.0, "middle": 0.0, "end": 6.0}[side]
             label = escape(visible(point.label))
             texts.append(
                 f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - 5}" text-anchor="{side}">{label}</text>'
@@ -129,10 +141,15 @@ def _ends(points: Sequence[Point | None]) -> list[str]:
     return texts
 
 
-def _across(number: int, count: int) -> float:
-    """Where a point stands, from left to right; a single one in the middle."""
+def _across(count: int, times: Sequence[float] | None) -> list[float]:
+    """Where points stand, from left to right; a single one in the middle, and those of one moment evenly."""
     inner = _WIDTH - _LEFT - _RIGHT - 8
-    return _LEFT + 8 + (inner / 2 if count == 1 else inner * number / (count - 1))
+    if count == 1:
+        return [_LEFT + 8 + inner / 2]
+    if times is None or times[-1] == times[0]:
+        times = range(count)
+    span = times[-1] - times[0]
+    return [_LEFT + 8 + inner * (time - times[0]) / span for time in times]
 
 
 def _svg(parts: Sequence[str], words: str) -> str:

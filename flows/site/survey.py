@@ -51,6 +51,11 @@ class Survey:
         """The newest commit."""
         return self.commits[-1] if self.commits else self.store.history.tip
 
+    @property
+    def moved(self) -> str:
+        """When a head moved last, empty if none did."""
+        return max((positions[-1].time for positions in self.positions.values()), default="")
+
 
 def survey(store: Store, *, most: int, head: str | None, warn: Callable[[object], None]) -> Survey:
     """Read names, log and the newest `most` snapshots; of one head's history only if `head` is given.

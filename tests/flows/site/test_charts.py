@@ -54,3 +54,29 @@ def test_every_number_of_points_can_be_drawn(count: int) -> None:
     assert len(chart.find("polyline").attrib["points"].split()) == known  # type: ignore[union-attr]
     assert len(chart.findall("circle")) == (known if count <= 40 else 0)
     assert len(chart.findall("polygon")) == (count > 40)
+
+
+def test_times_place_points_to_scale_and_a_value_holds_until_the_next() -> None:
+    points = [Point(str(n), n) for n in (1.0, 2.0, 1.0)]
+    scale = Scale.covering(0, 2, nats, finest=0.01, end=math.inf)
+    chart = ET.fromstring(trend_chart(points, scale, "", times=[100, 101, 110]))
+
+    first, second, third = (float(dot.attrib["cx"]) for dot in chart.findall("circle"))
+    assert (second - first) * 9 == pytest.approx(third - second, rel=0.01)
+    line = chart.find("polyline").attrib["points"].split()  # type: ignore[union-attr]
+    low, high = (f"{scale.place(value):.1f}" for value in (1.0, 2.0))
+    assert line == [
+        f"{first},{low}",
+        f"{second},{low}",
+        f"{second},{high}",
+        f"{third},{high}",
+        f"{third},{low}",
+    ]
+
+
+def test_points_of_one_moment_stand_beside_each_other() -> None:
+    points = [Point(str(n), n) for n in (1.0, 2.0, 1.0)]
+    scale = Scale.covering(0, 2, nats, finest=0.01, end=math.inf)
+    evenly = ET.fromstring(trend_chart(points, scale, "")).findall("circle")
+    at_once = ET.fromstring(trend_chart(points, scale, "", times=[5, 5, 5])).findall("circle")
+    assert [dot.attrib for dot in at_once] == [dot.attrib for dot in evenly]
