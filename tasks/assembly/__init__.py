@@ -2,7 +2,15 @@
 
 from tasks.assembly.accounts import CoreAccounts, core_accounts
 from tasks.assembly.agreement import agreement_weight, chance_agreement
-from tasks.assembly.attachment import MEMORY, TEXT, Attachment, aligned
+from tasks.assembly.attachment import (
+    MEMORY,
+    SKILL_CHARACTERS,
+    SKILL_RESULT,
+    SKILL_TOKENS,
+    TEXT,
+    Attachment,
+    aligned,
+)
 from tasks.assembly.batches import AttachmentRows, Batch, LanguageStream
 from tasks.assembly.model import CoreState, ResidualCore, load_core
 from tasks.assembly.params import AssemblyParams, CoreArchitecture, EvidenceMix
@@ -17,10 +25,21 @@ from tasks.assembly.step import (
     train_core,
     worker_documents,
 )
-from tasks.assembly.train import CoreTrainer, CurvePoint, TrainingData, new_core, target_nll, train
+from tasks.assembly.train import (
+    CoreTrainer,
+    CurvePoint,
+    TrainingData,
+    new_core,
+    product_dtype,
+    target_nll,
+    train,
+)
 
 __all__ = [
     "MEMORY",
+    "SKILL_CHARACTERS",
+    "SKILL_RESULT",
+    "SKILL_TOKENS",
     "TEXT",
     "AssemblyParams",
     "Attachment",
@@ -51,6 +70,7 @@ __all__ = [
     "new_core",
     "open_core",
     "open_tables",
+    "product_dtype",
     "select_elements",
     "substep",
     "target_nll",

@@ -15,6 +15,12 @@ from torch import Tensor
 
 MEMORY = "memory"
 TEXT = "text"
+SKILL_TOKENS = "skill_tokens"
+"""The token that a skill's result has at an output slot, as its code."""
+SKILL_CHARACTERS = "skill_characters"
+"""The characters of that token."""
+SKILL_RESULT = "skill_result"
+"""A skill's whole result, the same at every output slot."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ posterior log-odds of two experts up to its scale. Wrong evidence costs what tru
 without weight reads the language part alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -25,7 +26,9 @@ from tasks.codec import CODE_BITS
 
 
 def copied_columns(width: int, source: int) -> int:
-    """Directions that memory states of width `source` and token codes take in a state space of `width`."""
+    """Directions that memory states of width `source` (0 where a core reads none) and token codes take in a
+    state space of `width`.
+    """
     return min(source, width - 2 * CODE_BITS) + CODE_BITS
 
 
@@ -124,46 +127,49 @@ class MixtureHead(nn.Module):
 @torch.no_grad()
 def start_copying(
     head: MixtureHead,
-    memory_adapter: nn.Linear,
-    text_adapter: nn.Linear,
     architecture: CoreArchitecture,
     *,
-    codec_head_VS: Tensor,
+    coded: Sequence[nn.Linear],
     codes_VK: Tensor,
     lift_KD: Tensor,
     generator: torch.Generator,
+    memory: tuple[nn.Linear, Tensor] | None = None,
 ) -> None:
     """Set a head and its adapters so that attached evidence is copied before any training.
 
     The state space is divided into orthogonal parts: language, which holds the lifted input codes; memory
-    evidence; and raw-text evidence. A codec head wider than its part is represented by its strongest
-    singular directions.
+    evidence; and evidence that names its token by code. A codec head wider than its part is represented by
+    its strongest singular directions.
 
     Args:
-        codec_head_VS: float32, the weight of the codec's vocabulary head over its slot states.
+        coded: adapters of the kinds whose source states are token codes.
         codes_VK: float32 in {-1, +1}, the code of every token.
         lift_KD: float32, the lift of the core's input codes.
+        memory: the adapter of slot states, and the weight (V, S) float32 of the codec's vocabulary head over
+            them; None for a core that reads no memories.
     """
-    source = codec_head_VS.shape[1]
     width = head.basis_DD.shape[0]
     copied = head.copied_VC.shape[1]
     draw_DD = torch.randn(width, width, generator=generator)
     draw_DD[:, :CODE_BITS] = lift_KD.T
     head.basis_DD.copy_(torch.linalg.qr(draw_DD).Q)
-    _, memory_DM, text_DK = torch.split(head.basis_DD, [width - copied, copied - CODE_BITS, CODE_BITS], 1)
-    directions_SM = torch.eye(source)
-    if source > memory_DM.shape[1]:
-        directions_SM = torch.linalg.svd(codec_head_VS, full_matrices=False).Vh[: memory_DM.shape[1]].T
-    # Slot states leave a layer norm, so their norm is close to sqrt(source); codes have norm
-    # sqrt(CODE_BITS) exactly. The copying part is read at unit mean square, which the tables undo.
-    memory_scale, code_scale = (source / width) ** 0.5, (CODE_BITS / width) ** 0.5
-    memory_adapter.weight.copy_(memory_DM @ directions_SM.T * (architecture.proposal_rms / memory_scale))
-    text_adapter.weight.copy_(text_DK * (architecture.proposal_rms / code_scale))
-    read_scale = (width / copied) ** 0.5
-    tables = [
-        codec_head_VS @ directions_SM * (memory_scale * read_scale),
-        codes_VK * (architecture.code_margin / 2 * code_scale * read_scale),
-    ]
+    _, memory_DM, code_DK = torch.split(head.basis_DD, [width - copied, copied - CODE_BITS, CODE_BITS], 1)
+    # The copying part is read at unit mean square, which the tables undo.
+    code_scale, read_scale = (CODE_BITS / width) ** 0.5, (width / copied) ** 0.5
+    tables = [codes_VK * (architecture.code_margin / 2 * code_scale * read_scale)]
+    if memory is not None:
+        adapter, codec_head_VS = memory
+        source = codec_head_VS.shape[1]
+        directions_SM = torch.eye(source)
+        if source > memory_DM.shape[1]:
+            directions_SM = torch.linalg.svd(codec_head_VS, full_matrices=False).Vh[: memory_DM.shape[1]].T
+        # Slot states leave a layer norm, so their norm is close to sqrt(source); codes have norm
+        # sqrt(CODE_BITS) exactly.
+        memory_scale = (source / width) ** 0.5
+        adapter.weight.copy_(memory_DM @ directions_SM.T * (architecture.proposal_rms / memory_scale))
+        tables.insert(0, codec_head_VS @ directions_SM * (memory_scale * read_scale))
+    for adapter in coded:
+        adapter.weight.copy_(code_DK * (architecture.proposal_rms / code_scale))
     head.copied_VC.copy_(torch.cat(tables, 1))
     head.language.weight.normal_(0, 0.02, generator=generator)
     head.trust.weight.zero_()

@@ -62,7 +62,7 @@ class ResidualCore(nn.Module):
         )
         self.local = nn.ModuleList(LocalLayer(a.width, a.hidden, a.kernel, d) for d in a.dilations)
         self.correction = BoundedCorrection(a.width, a.correction_hidden, a.gamma)
-        self.head = MixtureHead(a, vocab_size, copied_columns(a.width, source_widths[MEMORY]))
+        self.head = MixtureHead(a, vocab_size, copied_columns(a.width, source_widths.get(MEMORY, 0)))
         self._initialise(generator)
 
     @torch.no_grad()
@@ -84,19 +84,29 @@ class ResidualCore(nn.Module):
         """Begin with the codec's vocabulary head (V, S), so that memory and text evidence is copied at
         once.
         """
-        memory, text = self.adapters[MEMORY], self.adapters[TEXT]
-        assert isinstance(memory, nn.Linear)
-        assert isinstance(text, nn.Linear)
+        self._start_copying([TEXT], generator, (self._adapter(MEMORY), codec_head_VS))
+
+    def start_from_codes(self, kinds: Sequence[str], generator: torch.Generator) -> None:
+        """Begin by copying the evidence of kinds whose source states are token codes, without memories."""
+        self._start_copying(kinds, generator, None)
+
+    def _start_copying(
+        self, kinds: Sequence[str], generator: torch.Generator, memory: tuple[nn.Linear, Tensor] | None
+    ) -> None:
         start_copying(
             self.head,
-            memory,
-            text,
             self.architecture,
-            codec_head_VS=codec_head_VS,
+            coded=[self._adapter(kind) for kind in kinds],
             codes_VK=self.identity.code(torch.arange(self.vocab_size)),
             lift_KD=self.identity.lift_KS,
             generator=generator,
+            memory=memory,
         )
+
+    def _adapter(self, kind: str) -> nn.Linear:
+        adapter = self.adapters[kind]
+        assert isinstance(adapter, nn.Linear)
+        return adapter
 
     def propose(self, attachments: Sequence[Attachment], rows: int, start: int, nodes: int) -> Field | None:
         """The field of all supported elements over nodes ``start .. start + nodes``, or None if there is

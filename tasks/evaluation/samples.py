@@ -1,8 +1,7 @@
 """Per-sample results: one row for each task and condition, as Parquet with fixed settings."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import get_type_hints
+from dataclasses import dataclass
 
 MEDIA = "application/vnd.apache.parquet"
 
@@ -41,37 +40,13 @@ class Sample:
 
 def encode_samples(samples: Sequence[Sample]) -> bytes:
     """Parquet bytes in the order given; equal samples give equal bytes with one version of pyarrow."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from tasks.tables import encode_records
 
-    types = {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    records = [asdict(sample) for sample in samples]
-    columns = {
-        name: pa.array([record[name] for record in records], type=types[kind])
-        for name, kind in get_type_hints(Sample).items()
-    }
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        pa.table(columns),
-        sink,
-        compression="zstd",
-        compression_level=3,
-        write_statistics=False,
-        store_schema=False,
-        version="2.6",
-        data_page_version="1.0",
-    )
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return encode_records(Sample, samples)
 
 
 def load_samples(payload: bytes) -> list[Sample]:
     """The samples of a payload written by `encode_samples`; raises BadPayload when it is none."""
-    import pyarrow as pa
+    from tasks.tables import load_records
 
-    from tasks.tables import load_table
-
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    columns = {name: types[kind] for name, kind in get_type_hints(Sample).items()}
-    table = load_table(payload, columns, what="a table of samples")
-    return [Sample(**record) for record in table.to_pylist()]
+    return load_records(payload, Sample, what="a table of samples")
