@@ -19,6 +19,7 @@ from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
 from tasks.memory.params import MemoryParams
 from tasks.retrieval.params import RetrievalParams
+from tasks.skills.params import SkillsParams
 
 PARAMS_FILE = Path("params.yaml")
 
@@ -35,6 +36,7 @@ class Params(BaseModel):
     retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
+    skills: SkillsParams = Field(default_factory=SkillsParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

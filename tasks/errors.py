@@ -27,6 +27,10 @@ class BadQuery(TaskError):
     """A cue or a question holds nothing to search for, or tokens that the index does not know."""
 
 
+class SkillTrapped(TaskError):
+    """A skill ended in a trap instead of a value."""
+
+
 class StaleIndex(TaskError):
     """An index was built from other element versions than those of the snapshot it is read from."""
 

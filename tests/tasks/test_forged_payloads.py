@@ -35,6 +35,8 @@ from tasks.retrieval.evidence import check_sources
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.readout import DecodedMemory
 from tasks.retrieval.reranker import Reranker
+from tasks.skills import Controller, Operation, compile_operation, load_controller, load_program
+from tasks.skills.program import Division
 from tests.tasks.forging import changed_header, forged
 
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
@@ -83,6 +85,8 @@ def payloads() -> dict[str, bytes]:
         "reranker": Reranker(search=SearchParams(), **reranker).to_bytes(),
         "shard": encode_shard([Document(name, f"text of {name}") for name in "abc"]),
         "samples": encode_samples([sample, sample]),
+        "controller": Controller(16, 3, VOCABULARY, generator).to_bytes(),
+        "skill": compile_operation(Operation.DIVIDE, Division.FLOOR).to_bytes(),
     }
 
 
@@ -96,6 +100,8 @@ LOADERS: dict[str, Callable[[bytes], object]] = {
     "reranker": Reranker.from_bytes,
     "shard": load_shard,
     "samples": load_samples,
+    "controller": load_controller,
+    "skill": load_program,
 }
 
 
@@ -112,7 +118,7 @@ def test_the_payloads_that_are_changed_here_load(name: str) -> None:
     assert load_or_refuse(name, payloads()[name]) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in LOADERS if name not in ("shard", "samples")])
+@pytest.mark.parametrize("name", [name for name in LOADERS if name not in ("shard", "samples", "skill")])
 @FORGERIES
 @given(data=st.data())
 def test_changed_tensors_are_refused_or_read(name: str, data: st.DataObject) -> None:
@@ -233,6 +239,8 @@ def test_an_index_of_changed_arrays_is_refused_or_answers(data: st.DataObject) -
             "core",
             {"architecture": {}, "vocab_size": 300, "source_widths": {MEMORY: 10**7, TEXT: 16}},
         ),
+        (load_controller, "controller", {"width": 20_000, "kernel": 3, "vocab_size": 60_000}),
+        (load_controller, "controller", {"width": 64, "kernel": 10**7, "vocab_size": 300}),
     ],
 )
 def test_a_description_of_something_large_makes_nothing_large(

@@ -1,0 +1,69 @@
+"""Skills: programs for a bounded virtual machine, a controller that chooses one, and how results return."""
+
+from tasks.skills.answer import Answer, answer, read_prompts
+from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
+from tasks.skills.controller import Controller, load_controller
+from tasks.skills.machine import Execution, Step, Trap, execute
+from tasks.skills.operands import Operands, parse_operands
+from tasks.skills.params import SkillsParams
+from tasks.skills.pipeline import Pipeline, Routed
+from tasks.skills.program import Division, Instruction, Opcode, Program, load_program
+from tasks.skills.render import Interface, Renderer
+from tasks.skills.samples import SkillSample
+from tasks.skills.step import (
+    SkillSet,
+    SkillsResult,
+    evaluate_skills,
+    find_skill_set,
+    load_skill_samples,
+    open_pipeline,
+    open_program,
+    open_skill_core,
+    publish_programs,
+    train_controller,
+    train_core,
+    train_skill_tokenizer,
+)
+from tasks.skills.tasks import SkillTask, TaskMaker
+
+__all__ = [
+    "OPERATIONS",
+    "Answer",
+    "Controller",
+    "Division",
+    "Execution",
+    "Instruction",
+    "Interface",
+    "Opcode",
+    "Operands",
+    "Operation",
+    "Pipeline",
+    "Program",
+    "Renderer",
+    "Routed",
+    "SkillSample",
+    "SkillSet",
+    "SkillTask",
+    "SkillsParams",
+    "SkillsResult",
+    "Step",
+    "TaskMaker",
+    "Trap",
+    "answer",
+    "compile_operation",
+    "evaluate_skills",
+    "execute",
+    "find_skill_set",
+    "load_controller",
+    "load_program",
+    "load_skill_samples",
+    "open_pipeline",
+    "open_program",
+    "open_skill_core",
+    "parse_operands",
+    "publish_programs",
+    "read_prompts",
+    "train_controller",
+    "train_core",
+    "train_skill_tokenizer",
+]

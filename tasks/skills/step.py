@@ -1,0 +1,296 @@
+"""The skills room's door to the store: programs, tokenizer, controller and core, and their evaluation."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from store import Element, Recipe, Ref, Row, Store, canonical_json, fingerprint
+from store.errors import ElementNotFound
+from tasks.assembly import ResidualCore, core_accounts, load_core
+from tasks.checkpoint import discard_checkpoint
+from tasks.codec import CHECKPOINT_S, Checkpoints
+from tasks.corpus import Tokenizer, load_tokenizer
+from tasks.progress import Progress, silent
+from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
+from tasks.skills.controller import load_controller
+from tasks.skills.controller import train_controller as train_controller_on
+from tasks.skills.params import SkillsParams
+from tasks.skills.phrasing import Split
+from tasks.skills.pipeline import Pipeline
+from tasks.skills.program import MEDIA, Program, load_program
+from tasks.skills.recipes import (
+    controller_recipe,
+    core_recipe,
+    evaluation_recipe,
+    program_recipe,
+    tokenizer_recipe,
+    training_tasks,
+)
+from tasks.skills.render import Renderer
+from tasks.skills.run import SkillEvaluator
+from tasks.skills.samples import MEDIA as TABLE_MEDIA
+from tasks.skills.samples import SkillSample
+from tasks.skills.summary import summarise
+from tasks.skills.tasks import Range, SkillTask, TaskMaker
+from tasks.skills.train import new_skill_core, train_skill_core
+from tasks.skills.vocabulary import learn_vocabulary
+from tasks.tables import encode_records, load_records
+
+JSON_MEDIA = "application/json"
+EVALUATED: tuple[tuple[Range, Split], ...] = (("train", "test"), ("disjoint", "test"))
+"""Ranges of operands, each with the split of its phrasings."""
+
+
+@dataclass(frozen=True)
+class SkillSet:
+    """What answers arithmetic prompts: the programs by operation, and what reads and writes for them."""
+
+    programs: Mapping[Operation, Ref]
+    tokenizer: Ref
+    controller: Ref
+    core: Ref
+
+    @property
+    def refs(self) -> list[Ref]:
+        """All of its elements, programs first."""
+        return [*self.programs.values(), self.tokenizer, self.controller, self.core]
+
+
+@dataclass(frozen=True)
+class SkillsResult:
+    """A published evaluation of skills: summary, what it cost, and both elements."""
+
+    summary: dict[str, Any]
+    costs: dict[str, Any]
+    summary_ref: Ref
+    samples_ref: Ref
+    reused: bool
+
+
+def publish_programs(store: Store, params: SkillsParams) -> dict[Operation, Ref]:
+    """Publish the five skills `skill/<operation>`, or find them published."""
+    recipes = {operation: program_recipe(params, operation).fingerprint for operation in OPERATIONS}
+    catalog = store.catalog()
+    found = {operation: catalog.find(recipe) for operation, recipe in recipes.items()}
+    missing = [
+        Element(
+            "skill",
+            operation.value,
+            compile_operation(operation, params.division).to_bytes(),
+            media=MEDIA,
+            provenance={"recipe": recipes[operation], "division": params.division.value},
+        )
+        for operation, row in found.items()
+        if row is None
+    ]
+    if missing:
+        store.publish(missing, message=f"Publish {len(missing)} arithmetic skills, {params.division.value}")
+    made = {element.full_name: element.ref for element in missing}
+    return {
+        operation: row.ref if row is not None else made[f"skill/{operation.value}"]
+        for operation, row in found.items()
+    }
+
+
+def train_skill_tokenizer(store: Store, params: SkillsParams) -> Ref:
+    """Publish the tokenizer learned on training prompts and their answers, or find it."""
+    recipe = tokenizer_recipe(params)
+    if (row := store.catalog().find(recipe.fingerprint)) is not None:
+        return row.ref
+    tokenizer = learn_vocabulary(training_tasks(params), params.tokens)
+    element = Element(
+        "tokenizer",
+        params.name,
+        tokenizer.to_bytes(),
+        media=JSON_MEDIA,
+        provenance={"recipe": recipe.fingerprint, "params": recipe.params},
+        facts={"vocab_size": tokenizer.vocab_size},
+    )
+    return store.publish([element], message=f"Publish tokenizer {params.name} of arithmetic prompts")[0]
+
+
+def train_controller(
+    store: Store, params: SkillsParams, *, tokenizer: Ref, progress: Progress = silent
+) -> Ref:
+    """Publish the controller `core/<name>.controller`, or find it."""
+    recipe = controller_recipe(params, tokenizer)
+    if (row := store.catalog().find(recipe.fingerprint)) is not None:
+        return row.ref
+    tokens = load_tokenizer(store, tokenizer)
+    controller = train_controller_on(params.controller, training_tasks(params), tokens, progress)
+    element = Element(
+        "core",
+        f"{params.name}.controller",
+        controller.to_bytes(),
+        requires=(tokenizer.version,),
+        provenance={"recipe": recipe.fingerprint, "params": recipe.params, "tokenizer": str(tokenizer)},
+        facts={"trainable_parameters": sum(p.numel() for p in controller.parameters())},
+    )
+    return store.publish([element], message=f"Publish the controller of {params.name}")[0]
+
+
+def train_core(
+    store: Store,
+    params: SkillsParams,
+    *,
+    tokenizer: Ref,
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> Ref:
+    """Publish the core `core/<name>` that writes what skills return, or find it.
+
+    With `work_dir` an interrupted training continues, bit for bit, from what it kept every `checkpoint_s`
+    seconds.
+    """
+    recipe = core_recipe(params, tokenizer)
+    if (row := store.catalog().find(recipe.fingerprint)) is not None:
+        return row.ref
+    tokens = load_tokenizer(store, tokenizer)
+    core = new_skill_core(params.core, params.tokens, tokens)
+    renderer = Renderer(tokens, core.identity, params.tokens)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    train_skill_core(
+        core, renderer, training_tasks(params), params.core, progress=progress, checkpoints=checkpoints
+    )
+    element = Element(
+        "core",
+        params.name,
+        core.to_bytes(),
+        requires=(tokenizer.version,),
+        provenance={"recipe": recipe.fingerprint, "params": recipe.params, "tokenizer": str(tokenizer)},
+        facts=asdict(core_accounts(core)),
+    )
+    [published] = store.publish([element], message=f"Publish core {params.name}, {params.core.steps} updates")
+    if checkpoints is not None:
+        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
+    return published
+
+
+def evaluate_skills(
+    store: Store, params: SkillsParams, *, skills: SkillSet, progress: Progress = silent
+) -> SkillsResult:
+    """Evaluate routing, return interfaces, stopping and interventions on test prompts of both ranges.
+
+    Publishes `evaluation/<name>` (the summary as JSON) and `evaluation/<name>/samples` (Parquet, one row per
+    task and condition), or returns what is published for the same parameters and elements. `progress` counts
+    task-conditions.
+    """
+    recipe = evaluation_recipe(params, skills.refs).fingerprint
+    if (row := store.catalog().find(recipe)) is not None:
+        return _found(store, row)
+    core, renderer = open_skill_core(store, params, skills)
+    evaluator = SkillEvaluator(core, renderer, open_pipeline(store, skills))
+    chosen = params.evaluation
+    tasks: dict[str, list[SkillTask]] = {
+        range_: TaskMaker(params.phrases, params.division, split, range_).make(chosen.tasks, seed=chosen.seed)
+        for range_, split in EVALUATED
+    }
+    samples, seconds = evaluator.run(tasks, seed=chosen.seed, progress=progress)
+    summary = summarise(samples, chosen)
+    summary["settings"] = params.model_dump(mode="json", by_alias=True)
+    summary["elements"] = [str(ref) for ref in skills.refs]
+    summary["accounting"] = {**asdict(core_accounts(core)), "program_bytes": _program_bytes(store, skills)}
+    return _publish(store, params, recipe, skills, summary, samples, {"seconds": seconds})
+
+
+def find_skill_set(store: Store, params: SkillsParams) -> SkillSet:
+    """The published set of these parameters; raises `ElementNotFound` when a part of it is missing."""
+    catalog = store.catalog()
+
+    def found(recipe: Recipe) -> Ref:
+        row = catalog.find(recipe.fingerprint)
+        if row is None:
+            raise ElementNotFound(
+                f"{store.url} lacks skills, or what was trained for them, of these parameters; run `cellar "
+                "skill build` first"
+            )
+        return row.ref
+
+    programs = {operation: found(program_recipe(params, operation)) for operation in OPERATIONS}
+    tokenizer = found(tokenizer_recipe(params))
+    controller, core = controller_recipe(params, tokenizer), core_recipe(params, tokenizer)
+    return SkillSet(programs, tokenizer, found(controller), found(core))
+
+
+def open_program(store: Store, name: str) -> tuple[Ref, Program]:
+    """The newest program `skill/<name>` of a store; raises `ElementNotFound` when there is none."""
+    row = store.catalog().latest(f"skill/{name.removeprefix('skill/')}")
+    if row is None:
+        raise ElementNotFound(
+            f"{store.url} has no skill {name}; `cellar skill show` lists those it has, and `cellar skill "
+            "build` makes the arithmetic ones"
+        )
+    return row.ref, load_program(store.read(row))
+
+
+def open_pipeline(store: Store, skills: SkillSet) -> Pipeline:
+    """The controller and the programs behind their references."""
+    return Pipeline(
+        load_controller(store.read(skills.controller)),
+        load_tokenizer(store, skills.tokenizer),
+        {operation: load_program(store.read(ref)) for operation, ref in skills.programs.items()},
+    )
+
+
+def open_skill_core(store: Store, params: SkillsParams, skills: SkillSet) -> tuple[ResidualCore, Renderer]:
+    """The frozen core and the renderer of its prompts and results."""
+    tokenizer: Tokenizer = load_tokenizer(store, skills.tokenizer)
+    core = load_core(store.read(skills.core))
+    return core, Renderer(tokenizer, core.identity, params.tokens)
+
+
+def load_skill_samples(payload: bytes) -> list[SkillSample]:
+    """The samples of an evaluation; raises `BadPayload` when the bytes hold none."""
+    return load_records(payload, SkillSample, what="a table of skill samples")
+
+
+def _program_bytes(store: Store, skills: SkillSet) -> int:
+    rows = store.catalog().get_all([ref.version for ref in skills.programs.values()])
+    return sum(row.length for row in rows.values())
+
+
+def _publish(
+    store: Store,
+    params: SkillsParams,
+    recipe: str,
+    skills: SkillSet,
+    summary: dict[str, Any],
+    samples: list[SkillSample],
+    costs: dict[str, Any],
+) -> SkillsResult:
+    needed = tuple(ref.version for ref in skills.refs)
+    table = Element(
+        "evaluation",
+        f"{params.name}/samples",
+        encode_records(SkillSample, samples),
+        media=TABLE_MEDIA,
+        requires=needed,
+        provenance={"recipe": fingerprint("evaluation.skills.samples/1", params={}, inputs=[recipe])},
+        facts={"samples": len(samples)},
+    )
+    report = Element(
+        "evaluation",
+        params.name,
+        canonical_json(summary),
+        media=JSON_MEDIA,
+        requires=(*needed, table.version),
+        provenance={"recipe": recipe, "core": str(skills.core), "samples": str(table.ref)},
+        facts=costs,
+    )
+    tasks = sum(summary["tasks"].values())
+    refs = {
+        ref.name: ref
+        for ref in store.publish([table, report], message=f"Evaluate {params.name} on {tasks} tasks")
+    }
+    return SkillsResult(
+        json.loads(report.payload), costs, refs[report.full_name], refs[table.full_name], reused=False
+    )
+
+
+def _found(store: Store, row: Row) -> SkillsResult:
+    summary = json.loads(store.read(row))
+    samples = Ref.parse(row.provenance["samples"])
+    return SkillsResult(summary, dict(row.facts), row.ref, samples, reused=True)
