@@ -29,6 +29,7 @@ from flows.cli import (
     runs,
     serve,
     site,
+    skill,
     snapshot,
     stages,
     store,
@@ -71,6 +72,7 @@ transfer.register(snapshot.app)
 trust.register(snapshot.app)
 app.command(trust.keys)
 app.command(evaluation.app)
+app.command(skill.app)
 app.command(demo.demo)
 app.command(update.update)
 app.command(ask.ask)

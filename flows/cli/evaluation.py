@@ -4,13 +4,14 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import App
 
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session
+from flows.cli.skill import evaluate_skills, skill_lines
 
 if TYPE_CHECKING:
     from flows.params import Params
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 RESULTS = Path("results")
+Subject = Literal["attachment", "skills"]
 
 
 @app.command
 def run(
+    subject: Subject = "attachment",
+    /,
     *,
     snapshot: str | None = None,
     core: str | None = None,
@@ -34,10 +38,13 @@ def run(
     set_: Set = None,
     session: Injected,
 ) -> None:
-    """Evaluate the core against the pinned snapshot, and write summary, plots and report.
+    """Evaluate, and write what was measured into a folder.
 
     Parameters
     ----------
+    subject
+        attachment: the core against the pinned snapshot's memories, with summary, plots and report; skills:
+        the arithmetic skills, built if they are not there.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
@@ -45,10 +52,25 @@ def run(
         Against this core of the store, e.g. core/assembly; otherwise the newest one of the same parameters
         that reads the snapshot's codec, or a new one. Only with --snapshot.
     out
-        Folder for summary.json, metrics.json, report.html and plots/.
+        Folder for summary.json, metrics.json, report.html and plots/, or for skills.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
+
+    chosen = load_params(params, set_ or ())
+    if subject == "skills":
+        if snapshot is not None or core is not None:
+            raise UsageError("--snapshot and --core go with attachment; skills are named by their parameters")
+        evaluate_skills(chosen, session, out)
+        return
+    evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out)
+
+
+def evaluate_attachment(
+    chosen: "Params", session: Session, *, snapshot: str | None, core: str | None, out: Path
+) -> None:
+    """Evaluate the core against the memories of a snapshot, or of the pin files, and write the report."""
+    from flows.errors import UsageError
     from flows.report.page import write_report
     from flows.report.summary import run_record, summarise, write_metrics, write_summary
     from flows.settings import make_folder
@@ -57,7 +79,6 @@ def run(
     if core is not None and snapshot is None:
         raise UsageError("--core goes with --snapshot; without it the pin files say which core is meant")
     began = time.monotonic()
-    chosen = load_params(params, set_ or ())
     evaluate = _of_pins(chosen, session) if snapshot is None else _of_store(chosen, session, snapshot, core)
     store = session.open_store()
     make_folder(out, "--out")
@@ -119,14 +140,14 @@ def show(summary: Path | None = None, /, *, session: Injected) -> None:
     Parameters
     ----------
     summary
-        A summary.json, or the folder that holds one; otherwise results, or build/demo.
+        A summary.json, or the folder that holds one, or a skills.json; otherwise results, or build/demo.
     """
     from flows.errors import UsageError
 
     path = _find(summary)
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
-        lines = headlines(figures)
+        lines = skill_lines(figures) if "routing" in figures else headlines(figures)
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is no summary of an evaluation; give a summary.json of cellar") from error
     session.emit(figures, lines)

@@ -1,0 +1,233 @@
+"""Commands on skills: build them, run one, ask in words, look inside."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App
+
+from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.cli.session import Session
+from flows.formatting import columns, counted
+
+if TYPE_CHECKING:
+    from flows.params import Params
+    from tasks.skills import Execution, Program
+
+app = App(name="skill", help="Skills: programs of a bounded machine, and the core that writes their results.")
+
+
+@app.command
+def build(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Publish the five arithmetic skills, and train the controller and the core that use them."""
+    from flows.params import load_params
+
+    chosen = load_params(params, set_ or ())
+    with orchestration(session, session.settings) as settings:
+        from flows.build_skills import build_skills
+
+        made = build_skills(chosen, settings)
+    refs = [tuple(ref.rsplit("@", 1)) for ref in (*made["skills"], *made["trained"])]
+    session.emit(made, columns(refs))
+
+
+@app.command
+def run(skill: str, /, *phrase: str, session: Injected) -> None:
+    """Run a skill of the store on the two numbers of a phrase, and print what it did.
+
+    Parameters
+    ----------
+    skill
+        Its name, e.g. divide.
+    phrase
+        Two numbers in digits or words and what stands between them, e.g. "minus forty-two divided by 5".
+    """
+    from flows.errors import UsageError
+    from tasks.skills import execute, open_program, parse_operands
+
+    if not phrase:
+        raise UsageError('which numbers? For example: cellar skill run divide "minus forty-two divided by 5"')
+    ref, program = open_program(session.open_store(), skill)
+    operands = parse_operands(" ".join(phrase))
+    done = execute(program, (operands.first, operands.second), traced=True)
+    record = {"skill": str(ref), "operands": [operands.first, operands.second], **_record(done)}
+    lines = [f"skill     {ref}", f"operands  {operands.first} {operands.second}", *_trace(done)]
+    if done.value is not None:
+        lines.append(f"result    {done.value}")
+    session.emit(record, lines)
+    _raise_trap(ref.name, done)
+
+
+@app.command
+def ask(*phrase: str, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Ask in words: the controller chooses a skill, the machine runs it, the core writes what it returned.
+
+    Parameters
+    ----------
+    phrase
+        A computation of two whole numbers, e.g. "what is minus forty-two divided by 5?"
+    """
+    from flows.errors import UsageError
+    from flows.params import load_params
+    from tasks.skills import Interface, answer, find_skill_set, open_pipeline, open_skill_core, read_prompts
+
+    if not phrase:
+        raise UsageError('what is the question? For example: cellar skill ask "what is 6 times seven?"')
+    chosen = load_params(params, set_ or ()).skills
+    store = session.open_store()
+    skills = find_skill_set(store, chosen)
+    text = " ".join(phrase)
+    [routed] = open_pipeline(store, skills).run([text], traced=True)
+    core, renderer = open_skill_core(store, chosen, skills)
+    record: dict[str, Any] = {
+        "phrase": text,
+        "operation": routed.operation.value,
+        "probabilities": {operation.value: chance for operation, chance in routed.probabilities.items()},
+        "skill": str(skills.programs[routed.operation]),
+        "operands": [routed.operands.first, routed.operands.second],
+        **_record(routed.execution),
+    }
+    lines = [
+        f"skill     {skills.programs[routed.operation]}, chosen with probability "
+        f"{routed.probabilities[routed.operation]:.4f}",
+        f"operands  {routed.operands.first} {routed.operands.second}",
+        *_trace(routed.execution),
+    ]
+    if routed.execution.value is not None:
+        result = renderer.answer(routed.execution.value)
+        read = read_prompts(core, [renderer.prompt(text)])
+        [found] = answer(core, renderer, read, Interface.POSITIONAL, [result], [result])
+        record["written"] = renderer.text(found.written[: found.length])
+        lines += [f"result    {routed.execution.value}", f"written   {record['written']}"]
+    session.emit(record, lines)
+    _raise_trap(f"skill/{routed.operation.value}", routed.execution)
+
+
+@app.command
+def show(skill: str | None = None, /, *, session: Injected) -> None:
+    """List the skills of the store, or print the program of one.
+
+    Parameters
+    ----------
+    skill
+        Its name, e.g. divide; otherwise all of them.
+    """
+    from tasks.skills import load_program, open_program
+
+    store = session.open_store()
+    if skill is not None:
+        ref, program = open_program(store, skill)
+        session.emit(
+            {"skill": str(ref), **_program(program)},
+            [f"skill      {ref}", *_about(program), *_code(program)],
+        )
+        return
+    rows = store.catalog().rows("skill")
+    newest = {row.name: row for row in rows}
+    listed = {str(row.ref): load_program(store.read(row)) for _, row in sorted(newest.items())}
+    session.emit(
+        {ref: _program(program) for ref, program in listed.items()},
+        columns([(ref.rpartition("@")[0], *_in_short(program)) for ref, program in listed.items()])
+        or ["no skill yet; `cellar skill build` makes the arithmetic ones"],
+    )
+
+
+def evaluate_skills(params: "Params", session: Session, out: Path) -> None:
+    """Evaluate the skills of some parameters, build what is missing, and write skills.json."""
+    from flows.settings import make_folder
+    from store import Ref
+
+    make_folder(out, "--out")
+    with orchestration(session, session.settings) as settings:
+        from flows.evaluate_skills import evaluate_skills as flow
+
+        made = flow(params, settings)
+    store = session.open_store()
+    evaluation = Ref.parse(made["evaluation"])
+    summary = json.loads(store.read(evaluation))
+    row = store.catalog().get(evaluation.version)
+    costs = {} if row is None else dict(row.facts)
+    result = {"evaluation": made["evaluation"], "samples": made["samples"], **summary, "costs": costs}
+    path = out / "skills.json"
+    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    session.emit(result, [*skill_lines(result), f"wrote {path}"])
+
+
+def skill_lines(result: dict[str, Any]) -> list[str]:
+    """The figures of an evaluation of skills, for people: shares with intervals."""
+    rows: list[tuple[str, ...]] = [("", "range", "tasks", "", "", "")]
+    for range_, found in result["routing"].items():
+        chosen, parsed = _share(found["operation"]), _share(found["operands"])
+        rows.append(("routing", range_, f"{found['n']:,}", f"operation {chosen}", f"operands {parsed}", ""))
+    for family in ("standalone", "external-skill"):
+        for interface, ranges in result["families"][family].items():
+            for range_, found in ranges.items():
+                for rule in ("learned", "declared"):
+                    whole, stop = _share(found[rule]["whole_output"]), _share(found[rule]["stop"])
+                    name, stopped = f"{family} {interface}", f"{rule} stop {stop}"
+                    nll = f"nll {found['nll']['value']:.4f}" if rule == "learned" else ""
+                    rows.append((name, range_, f"{found['n']:,}", f"whole output {whole}", stopped, nll))
+    for interface, ranges in result["families"]["intervention"].items():
+        for range_, found in ranges.items():
+            for stratum in ("differs", "equal"):
+                if found[stratum]["n"]:
+                    follows, stays = (_share(found[stratum][name]) for name in ("follows", "stays"))
+                    name, count = f"intervention {interface}, {stratum}", f"{found[stratum]['n']:,}"
+                    rows.append((name, range_, count, f"follows {follows}", f"stays {stays}", ""))
+    return columns(rows)
+
+
+def _share(figure: dict[str, float]) -> str:
+    return f"{figure['value']:.4f} [{figure['low']:.4f}, {figure['high']:.4f}]"
+
+
+def _record(done: "Execution") -> dict[str, Any]:
+    trace = [
+        {"number": step.number, "instruction": str(step.instruction), "stack": list(step.stack)}
+        for step in done.trace
+    ]
+    trap = None if done.trap is None else done.trap.value
+    return {"value": done.value, "trap": trap, "steps": done.steps, "trace": trace}
+
+
+def _trace(done: "Execution") -> Iterator[str]:
+    width = max((len(str(step.instruction)) for step in done.trace), default=0)
+    for step in done.trace:
+        stack = " ".join(str(number) for number in step.stack)
+        yield f"{step.number:>8}  {step.instruction!s:<{width}}  {stack}".rstrip()
+
+
+def _program(program: "Program") -> dict[str, Any]:
+    return {
+        "arity": program.arity,
+        "division": program.division.value,
+        "step_limit": program.step_limit,
+        "code": [str(instruction) for instruction in program.code],
+    }
+
+
+def _in_short(program: "Program") -> tuple[str, str, str]:
+    counts = counted(len(program.code), "instruction"), counted(program.arity, "argument")
+    return (*counts, program.division.value)
+
+
+def _about(program: "Program") -> list[str]:
+    return [
+        f"arguments  {program.arity}",
+        f"division   {program.division.value}",
+        f"steps      {program.step_limit:,} at most",
+    ]
+
+
+def _code(program: "Program") -> Iterator[str]:
+    for number, instruction in enumerate(program.code):
+        yield f"{number:>8}  {instruction}"
+
+
+def _raise_trap(name: str, done: "Execution") -> None:
+    from tasks.errors import SkillTrapped
+
+    if done.trap is not None:
+        steps = "before its first instruction" if not done.steps else f"in step {done.steps}"
+        raise SkillTrapped(f"{name} trapped {steps}: {done.trap.value}; give other numbers")
