@@ -1,16 +1,16 @@
 """The folder of a site: written beside the old one, swapped in whole, never over files of others."""
 
-import fcntl
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from flows.errors import SiteBusy, UsageError
+from flows.errors import UsageError
 from flows.settings import make_folder
+from flows.site.workplace import Workplace, remove
+from store.paths import usable_path
 
 MARKER = "cellar-site.json"
 _VERSION = 1
@@ -24,27 +24,25 @@ class SiteFolder:
     """
 
     def __init__(self, out: Path) -> None:
-        self._out = out.expanduser().absolute()
-        self._new = self._out.with_name(f".{self._out.name}.new")
-        self._former = self._out.with_name(f".{self._out.name}.former")
+        self._out = usable_path(out, UsageError, "--out").absolute()
+        if not self._out.name:
+            raise UsageError(f"--out is {str(out)!r}, which is no folder of its own; name one inside it")
+        self._work = Workplace(self._out.with_name(f".{self._out.name}.build"))
+        self._new, self._former = self._work.path / "new", self._work.path / "former"
         self._files: list[str] = []
-        self._lock = -1
         self.bytes = 0
 
     def __enter__(self) -> Self:
         """Take the place; raises UsageError if other things are there, SiteBusy if another build writes."""
         make_folder(self._out.parent, "--out")
-        check_ours(self._out)
-        self._new.mkdir(exist_ok=True)
-        self._lock = os.open(self._new, os.O_RDONLY)
+        self._work.take(self._out)  # where the name is too long for a folder, this says so
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            raise SiteBusy(f"another `cellar site build` writes {self._out}; wait for it to end") from error
-        self._recover()
-        for left in self._new.iterdir():  # by a build that was killed
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+            check_ours(self._out)
+            self._recover()
+            self._new.mkdir()
+        except BaseException:
+            self._work.give_back()
+            raise
         return self
 
     def __exit__(
@@ -55,10 +53,9 @@ class SiteFolder:
                 marker = {"files": sorted(self._files), "site": _VERSION}
                 (self._new / MARKER).write_text(json.dumps(marker, indent=0) + "\n", encoding="utf-8")
                 self._swap()
-            else:
-                shutil.rmtree(self._new, ignore_errors=True)
         finally:
-            os.close(self._lock)
+            remove(self._new)  # it is there only if something went wrong
+            self._work.give_back()
 
     @property
     def files(self) -> int:
@@ -90,16 +87,14 @@ class SiteFolder:
         except OSError:
             self._former.rename(self._out)
             raise
-        shutil.rmtree(self._former)
+        remove(self._former)
 
     def _recover(self) -> None:
-        """Undo what a build left that was killed between the two renames, or clearing up after them."""
-        if not self._former.exists():
-            return
-        if self._out.exists():
-            shutil.rmtree(self._former)
-        else:
+        """Undo what a build left that was killed at any moment."""
+        remove(self._new)
+        if self._former.is_dir() and not self._former.is_symlink() and not self._out.exists():
             self._former.rename(self._out)
+        remove(self._former)
 
 
 def check_ours(out: Path) -> None:
@@ -131,8 +126,9 @@ def _files_of(out: Path) -> set[str] | None:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    for parent, _, names in os.walk(folder):
-        for name in names:
+    for parent, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        for name in (*names, *links):
             yield (Path(parent) / name).relative_to(folder).as_posix()
 
 

@@ -7,7 +7,6 @@ every operating-system or network failure into one of `store.errors`.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from store.errors import InvalidURL
+from store.paths import usable_path
 
 __all__ = ["Backend", "Body", "HashedBytes", "ObjectInfo", "open_backend"]
 
@@ -34,9 +34,6 @@ Body = bytes | bytearray
 
 _ARCHIVE = re.compile(r".+\.(tar(\.\w+)?|t[bgx]z2?|tzst)", re.IGNORECASE)
 """Names of tar files; compressed ones too, because what opens them says how to unpack them."""
-
-_LONGEST_PATH, _LONGEST_NAME = 4095, 255
-"""Bytes that Linux takes in a path and in each of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +157,4 @@ def _place(path: str) -> Path:
 
     Whatever else it may refuse is said by what opens the place; these it refuses even to look for.
     """
-    if "\0" in path:
-        raise InvalidURL("the store URL holds a zero byte, which no path has; write a folder or file:/path")
-    try:
-        place = Path(path).expanduser().absolute()
-    except RuntimeError as error:
-        raise InvalidURL(f"there is no home folder for {path[:120]}; write the whole path") from error
-    encoded = os.fsencode(place)
-    if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME:
-        raise InvalidURL(f"{path[:120]}... is too long for a path; choose a shorter one")
-    return place
+    return usable_path(path, InvalidURL, "the store URL").absolute()

@@ -42,6 +42,11 @@ def test_json_has_the_figures(cellar: Cellar, store: Store) -> None:
     ("arguments", "code", "reason"),
     [
         (("--out", "build"), 2, "holds other files"),
+        (("--no-runs", "--out", "/"), 2, "no folder of its own"),
+        (("--no-runs", "--out", "/proc/zz"), 3, "no folder can be made"),
+        (("--no-runs", "--out", "s" * 252), 3, "no folder can be made"),
+        (("--no-runs", "--out", "s" * 300), 2, "too long for a path"),
+        (("--no-runs", "--out", "~nobody-of-that-name/x"), 2, "no home folder"),
         (("--head", "nowhere"), 4, "no head nowhere"),
         (("--snapshots", "-1"), 2, "snapshots"),
     ],
