@@ -10,6 +10,9 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STARTED = 19
 """Place of the start time among the fields of `/proc/<pid>/stat` after the name in parentheses."""
 
+_LARGEST = 2**31 - 1
+"""What a system takes as the number of a process; an identity is read from a record that anybody wrote."""
+
 
 def identity(number: int | None = None) -> dict[str, Any] | None:
     """Return what tells a process, by default this one, from every other: boot, namespace, number and start.
@@ -39,7 +42,12 @@ def is_alive(process: object) -> bool:
 
 def _lives(process: object) -> bool | None:
     match process:
-        case {"boot": str(boot), "space": str(space), "number": int(number), "started": int(started)}:
+        case {
+            "boot": str(boot),
+            "space": str(space),
+            "number": int(number),
+            "started": int(started),
+        } if 0 < number <= _LARGEST:
             try:
                 return _started(number) == started if (boot, space) == _place() else None
             except (FileNotFoundError, ProcessLookupError):

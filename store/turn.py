@@ -46,7 +46,7 @@ class Turn(ABC):
         body = self._encode(TURN_SECONDS)
         if not conditional.create(self._backend, self._key, body):
             before, token = self._backend.read_with_token(self._key)
-            self._check_over(before)
+            self._check_over(before, token)
             if not conditional.replace(self._backend, self._key, body, before=before, token=token):
                 raise self._busy({}, "was faster", None)
         self._body, self._renewed = body, began
@@ -108,19 +108,23 @@ class Turn(ABC):
         self._body = body
         self._sent.clear()
 
-    def _check_over(self, before: bytes) -> None:
+    def _check_over(self, before: bytes, token: str) -> None:
         """Raise what `_busy` says while the turn that was read as `before` counts."""
         try:
             record = unseal(before, self._key, {"owner": str, "seconds": int})
         except IntegrityError:
             record = {"owner": "unknown", "seconds": TURN_SECONDS}
         info = self._backend.info(self._key)
-        if info is None or self._is_abandoned(record):
+        if info is None or self._is_abandoned(record) or record["seconds"] == 0:
             return
         seconds = record["seconds"] if 0 <= record["seconds"] <= TURN_SECONDS else TURN_SECONDS
-        over = info.modified + timedelta(seconds=seconds)
-        now = self._backend.now()
-        if record["seconds"] and now < over:
+        now, modified = self._backend.now(), info.modified
+        if modified > now:
+            # The storage's clock was set back since. How long ago nobody knows, so the same bytes are written
+            # once more: they count from now on, and whoever holds the turn finds its own.
+            conditional.replace(self._backend, self._key, before, before=before, token=token)
+            modified = now
+        if now < (over := modified + timedelta(seconds=seconds)):
             raise self._busy(record, f"({record['owner']}) may still be at work", over - now)
 
     def _encode(self, seconds: int) -> bytes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -233,6 +235,22 @@ def test_a_damaged_claim_counts_until_it_lapses(clocked: ClockedBackend) -> None
     clocked.clock.forward(clocked, seconds=TURN_SECONDS + 1)
     with Claim(clocked, "docs", owner="second") as claim:
         claim.check()
+
+
+def test_a_claim_from_a_clock_that_ran_ahead_counts_from_when_it_was_seen(
+    clocked: ClockedBackend, tmp_path: Path
+) -> None:
+    first = Claim(clocked, "docs", owner="one").take()
+    in_a_year = time.time() + 365 * 86_400
+    os.utime(tmp_path / claim_key("docs"), (in_a_year, in_a_year))
+    with pytest.raises(ClaimHeld, match="lapses in 300 seconds"):
+        Claim(clocked, "docs", owner="two").take()
+    first.check()
+    clocked.clock.forward(clocked, seconds=TURN_SECONDS - 10)
+    with pytest.raises(ClaimHeld, match=r"lapses in (10|9) seconds"):
+        Claim(clocked, "docs", owner="two").take()
+    clocked.clock.forward(clocked, seconds=10)
+    Claim(clocked, "docs", owner="two").take()
 
 
 def test_verify_knows_claims_and_finds_damaged_ones(tmp_path: Path) -> None:

@@ -58,6 +58,13 @@ def test_nothing_is_said_of_another_machine_or_container(place: str) -> None:
     assert not is_alive(elsewhere)
 
 
+@pytest.mark.parametrize("number", [-(2**70), -1, 0, 2**31, 2**70])
+def test_nothing_is_said_of_a_number_that_no_process_has(number: int) -> None:
+    noted = {**known(os.getpid()), "number": number}
+    assert not is_dead(noted)
+    assert not is_alive(noted)
+
+
 @pytest.mark.parametrize("noted", [None, "", {}, {"host": "here"}, {"boot": "b", "number": "x"}])
 def test_nothing_is_said_of_what_is_no_identity(noted: object) -> None:
     assert not is_dead(noted)
