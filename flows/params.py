@@ -84,7 +84,7 @@ def _assign(tree: dict[str, Any], override: str) -> str:
         raise ParamsError(f"--set {name}: {_unknown(name)}")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text
     if not isinstance(value, dict) and any(other.startswith(f"{name}.") for other in known):
         raise ParamsError(f"--set {override}: {name} is a section; set one parameter of it by its full name")

@@ -41,7 +41,7 @@ def _read(path: Path) -> dict[str, float]:
     """What is remembered; a file that is missing or damaged only loses figures."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(known, dict):
         return {}

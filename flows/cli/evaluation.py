@@ -148,7 +148,7 @@ def show(summary: Path | None = None, /, *, session: Injected) -> None:
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
         lines = skill_lines(figures) if "routing" in figures else headlines(figures)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path} is no summary of an evaluation; give a summary.json of cellar") from error
     session.emit(figures, lines)
 

@@ -147,7 +147,7 @@ def _assignment(text: str) -> tuple[str, Any]:
         raise UsageError(f"--set {text!r} is not of the form name=value, e.g. limit=3")
     try:
         return name.strip(), json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name.strip(), value
 
 

@@ -8,7 +8,7 @@ from flows.lineage.elements import FOR_EVER, made_from
 from flows.lineage.holders import evaluations_of, names_of
 from flows.provenance.inputs import corpora_of
 from store import Snapshot, Store
-from store.errors import SnapshotNotFound
+from store.errors import IntegrityError, SnapshotNotFound
 from tasks.errors import BadPayload, TooLittleText
 
 
@@ -81,7 +81,7 @@ def _arrivals(store: Store, identity: str) -> list[dict[str, Any]]:
     for head in store.heads(damaged=lambda error: None):
         try:
             positions = store.head_log(head)
-        except SnapshotNotFound:  # removed at this moment
+        except (SnapshotNotFound, IntegrityError):  # removed at this moment, or damaged as in `names_of`
             continue
         for place, position in enumerate(positions):
             if position.snapshot == identity:

@@ -118,7 +118,7 @@ def _files_of(out: Path) -> set[str] | None:
     """The files that the site at `out` consists of; None if it is no site."""
     try:
         marker: Any = json.loads((out / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(marker, dict) or "site" not in marker or not isinstance(marker.get("files"), list):
         return None

@@ -56,10 +56,10 @@ def moment(time: object) -> str:
     text = str(time or "")
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        if read.tzinfo is not None:
+            read = read.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter for times that have no place in UTC's years 1 to 9999
         return text or formatting.MISSING
-    if read.tzinfo is not None:
-        read = read.astimezone(UTC)
     return f"{read:%Y-%m-%d %H:%M}"
 
 

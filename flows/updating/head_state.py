@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flows.errors import UsageError
+from flows.formatting import section
 from flows.params import Params
 from flows.provenance.corpora import corpus_name, recorded_corpora
 from store import Ref, Snapshot, Store
@@ -55,7 +56,7 @@ class HeadState:
             tuple(ref for ref in refs if ref.kind not in _MADE_AGAIN),
             corpora,
             {
-                name: "partition" in rows[report.version].provenance.get("params", {})
+                name: "partition" in section(rows[report.version].provenance, "params")
                 for name, report in corpora.items()
                 if report.version in rows
             },

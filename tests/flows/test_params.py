@@ -52,6 +52,7 @@ def test_values_are_json_or_text(override: str, expected: object) -> None:
         ("corpus=4", "--set corpus=4: corpus is a section; set one parameter of it by its full name"),
         ("corpus.shards=0", "--set corpus.shards=0: input should be greater than or equal to 2"),
         ("corpus.split_on=x", "parameters: corpus: the 'installed' reader takes no split_on"),
+        ("corpus.name=" + "[" * 200_000, "--set corpus.name=[[["),
     ],
 )
 def test_a_wrong_override_is_named_with_a_way_out(override: str, message: str) -> None:

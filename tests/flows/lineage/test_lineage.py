@@ -12,6 +12,7 @@ from flows.lineage import element_lineage, snapshot_lineage, tree_lines
 from flows.lineage.commits import commit_record
 from flows.plan.steps import changed_params
 from store import Commit, Element, Ref, Store
+from store.format import HEAD_PREFIX, seal
 from tasks.corpus import CorpusParams, ingest, is_worker_shard, load_shard
 from tasks.corpus.step import result_of
 
@@ -228,3 +229,15 @@ def test_what_another_program_recorded_stops_no_lineage(tmp_path: Path, odd: Any
 
     assert str(memory) in "".join(tree_lines(chain.of(memory)))
     assert pinned.id in "".join(tree_lines(snapshot_lineage(chain.store, pinned)))
+
+
+@pytest.mark.parametrize("damage", ["empty", "a history that is none"])
+def test_damage_of_another_head_ends_no_lineage(chain: Chain, damage: str) -> None:
+    told = snapshot_lineage(chain.store, chain.snapshot, up=False)
+    record = {"name": "zz", "snapshot": chain.snapshot.id, "time": "t", "history": 5}
+    chain.store.backend.put(HEAD_PREFIX + "zz", b"" if damage == "empty" else seal(record))
+    try:
+        heads = snapshot_lineage(chain.store, chain.snapshot, up=False)["made_with"]["heads"]
+    finally:
+        chain.store.backend.delete(HEAD_PREFIX + "zz")
+    assert heads == told["made_with"]["heads"]
