@@ -27,6 +27,10 @@ class BadQuery(TaskError):
     """A cue or a question holds nothing to search for, or tokens that the index does not know."""
 
 
+class BadProgram(TaskError):
+    """A file does not hold a program that can be published as a skill."""
+
+
 class SkillTrapped(TaskError):
     """A skill ended in a trap instead of a value."""
 

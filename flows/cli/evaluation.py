@@ -11,7 +11,7 @@ from cyclopts import App
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session
-from flows.cli.skill import evaluate_skills, skill_lines
+from flows.cli.skill_figures import evaluate_skills, skill_lines
 
 if TYPE_CHECKING:
     from flows.params import Params

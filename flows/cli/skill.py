@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
-from flows.cli.session import Session
 from flows.formatting import columns, counted
 
 if TYPE_CHECKING:
-    from flows.params import Params
     from tasks.skills import Execution, Program
 
 app = App(name="skill", help="Skills: programs of a bounded machine, and the core that writes their results.")
@@ -34,29 +32,53 @@ def build(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> 
 
 @app.command
 def run(skill: str, /, *phrase: str, session: Injected) -> None:
-    """Run a skill of the store on the two numbers of a phrase, and print what it did.
+    """Run a skill of the store on the numbers of a phrase, and print what it did.
 
     Parameters
     ----------
     skill
         Its name, e.g. divide.
     phrase
-        Two numbers in digits or words and what stands between them, e.g. "minus forty-two divided by 5".
+        As many numbers as the skill takes, in digits or words, and what stands between them, e.g. "minus
+        forty-two divided by 5".
     """
     from flows.errors import UsageError
-    from tasks.skills import execute, open_program, parse_operands
+    from tasks.skills import execute, open_program
 
     if not phrase:
         raise UsageError('which numbers? For example: cellar skill run divide "minus forty-two divided by 5"')
     ref, program = open_program(session.open_store(), skill)
-    operands = parse_operands(" ".join(phrase))
-    done = execute(program, (operands.first, operands.second), traced=True)
-    record = {"skill": str(ref), "operands": [operands.first, operands.second], **_record(done)}
-    lines = [f"skill     {ref}", f"operands  {operands.first} {operands.second}", *_trace(done)]
+    operands = _operands(" ".join(phrase), program.arity)
+    done = execute(program, operands, traced=True)
+    record = {"skill": str(ref), "operands": operands, **_record(done)}
+    lines = [f"skill     {ref}", f"operands  {' '.join(map(str, operands))}", *_trace(done)]
     if done.value is not None:
         lines.append(f"result    {done.value}")
     session.emit(record, lines)
     _raise_trap(ref.name, done)
+
+
+@app.command
+def publish(name: str, program: Path, /, *, session: Injected) -> None:
+    """Publish a program of your own as skill/NAME.
+
+    Parameters
+    ----------
+    name
+        Of the skill, e.g. gcd.
+    program
+        A JSON file with format, arity, division, step_limit and code; docs/methods.md describes them.
+    """
+    from flows.errors import UsageError
+    from tasks.skills import parse_program, publish_program
+
+    try:
+        text = program.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{program} cannot be read ({error.strerror}); give a JSON file") from error
+    parsed = parse_program(text)
+    ref = publish_program(session.open_or_create_store(by="skill publish"), name, parsed)
+    session.emit(_program(ref, parsed), [f"skill      {ref}", *_about(parsed)])
 
 
 @app.command
@@ -119,7 +141,7 @@ def show(skill: str | None = None, /, *, session: Injected) -> None:
     if skill is not None:
         ref, program = open_program(store, skill)
         session.emit(
-            {"skill": str(ref), **_program(program)},
+            _program(ref, program),
             [f"skill      {ref}", *_about(program), *_code(program)],
         )
         return
@@ -127,59 +149,20 @@ def show(skill: str | None = None, /, *, session: Injected) -> None:
     newest = {row.name: row for row in rows}
     listed = {str(row.ref): load_program(store.read(row)) for _, row in sorted(newest.items())}
     session.emit(
-        {ref: _program(program) for ref, program in listed.items()},
+        [_program(ref, program) for ref, program in listed.items()],
         columns([(ref.rpartition("@")[0], *_in_short(program)) for ref, program in listed.items()])
         or ["no skill yet; `cellar skill build` makes the arithmetic ones"],
     )
 
 
-def evaluate_skills(params: "Params", session: Session, out: Path) -> None:
-    """Evaluate the skills of some parameters, build what is missing, and write skills.json."""
-    from flows.settings import make_folder
-    from store import Ref
+def _operands(phrase: str, arity: int) -> list[int]:
+    """The numbers of a phrase; of two, a word between them may say that the second comes first."""
+    from tasks.skills import parse_numbers, parse_operands
 
-    make_folder(out, "--out")
-    with orchestration(session, session.settings) as settings:
-        from flows.evaluate_skills import evaluate_skills as flow
-
-        made = flow(params, settings)
-    store = session.open_store()
-    evaluation = Ref.parse(made["evaluation"])
-    summary = json.loads(store.read(evaluation))
-    row = store.catalog().get(evaluation.version)
-    costs = {} if row is None else dict(row.facts)
-    result = {"evaluation": made["evaluation"], "samples": made["samples"], **summary, "costs": costs}
-    path = out / "skills.json"
-    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*skill_lines(result), f"wrote {path}"])
-
-
-def skill_lines(result: dict[str, Any]) -> list[str]:
-    """The figures of an evaluation of skills, for people: shares with intervals."""
-    rows: list[tuple[str, ...]] = [("", "range", "tasks", "", "", "")]
-    for range_, found in result["routing"].items():
-        chosen, parsed = _share(found["operation"]), _share(found["operands"])
-        rows.append(("routing", range_, f"{found['n']:,}", f"operation {chosen}", f"operands {parsed}", ""))
-    for family in ("standalone", "external-skill"):
-        for interface, ranges in result["families"][family].items():
-            for range_, found in ranges.items():
-                for rule in ("learned", "declared"):
-                    whole, stop = _share(found[rule]["whole_output"]), _share(found[rule]["stop"])
-                    name, stopped = f"{family} {interface}", f"{rule} stop {stop}"
-                    nll = f"nll {found['nll']['value']:.4f}" if rule == "learned" else ""
-                    rows.append((name, range_, f"{found['n']:,}", f"whole output {whole}", stopped, nll))
-    for interface, ranges in result["families"]["intervention"].items():
-        for range_, found in ranges.items():
-            for stratum in ("differs", "equal"):
-                if found[stratum]["n"]:
-                    follows, stays = (_share(found[stratum][name]) for name in ("follows", "stays"))
-                    name, count = f"intervention {interface}, {stratum}", f"{found[stratum]['n']:,}"
-                    rows.append((name, range_, count, f"follows {follows}", f"stays {stays}", ""))
-    return columns(rows)
-
-
-def _share(figure: dict[str, float]) -> str:
-    return f"{figure['value']:.4f} [{figure['low']:.4f}, {figure['high']:.4f}]"
+    if arity != 2:
+        return parse_numbers(phrase, arity)
+    found = parse_operands(phrase)
+    return [found.first, found.second]
 
 
 def _record(done: "Execution") -> dict[str, Any]:
@@ -198,13 +181,8 @@ def _trace(done: "Execution") -> Iterator[str]:
         yield f"{step.number:>8}  {step.instruction!s:<{width}}  {stack}".rstrip()
 
 
-def _program(program: "Program") -> dict[str, Any]:
-    return {
-        "arity": program.arity,
-        "division": program.division.value,
-        "step_limit": program.step_limit,
-        "code": [str(instruction) for instruction in program.code],
-    }
+def _program(ref: object, program: "Program") -> dict[str, Any]:
+    return {"skill": str(ref), "program": json.loads(program.to_bytes())}
 
 
 def _in_short(program: "Program") -> tuple[str, str, str]:

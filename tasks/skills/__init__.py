@@ -4,10 +4,10 @@ from tasks.skills.answer import Answer, answer, read_prompts
 from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
 from tasks.skills.controller import Controller, load_controller
 from tasks.skills.machine import Execution, Step, Trap, execute
-from tasks.skills.operands import Operands, parse_operands
+from tasks.skills.operands import Operands, parse_numbers, parse_operands
 from tasks.skills.params import SkillsParams
 from tasks.skills.pipeline import Pipeline, Routed
-from tasks.skills.program import Division, Instruction, Opcode, Program, load_program
+from tasks.skills.program import Division, Instruction, Opcode, Program, load_program, parse_program
 from tasks.skills.render import Interface, Renderer
 from tasks.skills.samples import SkillSample
 from tasks.skills.step import (
@@ -19,6 +19,7 @@ from tasks.skills.step import (
     open_pipeline,
     open_program,
     open_skill_core,
+    publish_program,
     publish_programs,
     train_controller,
     train_core,
@@ -60,7 +61,10 @@ __all__ = [
     "open_pipeline",
     "open_program",
     "open_skill_core",
+    "parse_numbers",
     "parse_operands",
+    "parse_program",
+    "publish_program",
     "publish_programs",
     "read_prompts",
     "train_controller",

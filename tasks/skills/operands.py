@@ -22,6 +22,10 @@ _SIGNS = {"-": -1, "\u2212": -1, "minus": -1, "negative": -1, "+": 1}
 _REVERSING = frozenset({"from", "into"})
 
 
+_Token = tuple[str, str, int, int]
+"""Kind (a group of the pattern), text in lower case, start and end."""
+
+
 @dataclass(frozen=True)
 class Operands:
     """The two operands in the order of the operation, and the phrase with `MARK` in place of each."""
@@ -43,10 +47,23 @@ def parse_operands(text: str) -> Operands:
 
     Raises `BadQuery` when there are not exactly two whole numbers, or one lies outside 64 bits.
     """
+    words, (first, second) = _find(text, 2)
+    masked = f"{text[: first.start]}{MARK}{text[first.end : second.start]}{MARK}{text[second.end :]}"
+    between = {word for _, word, start, _ in words if first.end <= start < second.start}
+    if between & _REVERSING:
+        first, second = second, first
+    return Operands(first.value, second.value, masked.casefold())
+
+
+def parse_numbers(text: str, count: int) -> list[int]:
+    """The `count` whole numbers of a text in their order; raises `BadQuery` as `parse_operands` does."""
+    return [number.value for number in _find(text, count)[1]]
+
+
+def _find(text: str, count: int) -> tuple[list[_Token], list[_Number]]:
+    """The tokens of a text and the numbers in it, which are as many as are wanted."""
     if len(text) > MAX_CHARACTERS:
-        raise BadQuery(
-            f"the phrase has {len(text)} characters, {MAX_CHARACTERS} are read at most; shorten it"
-        )
+        raise BadQuery(f"the phrase has {len(text)} characters; shorten it to {MAX_CHARACTERS}")
     words = [
         (str(match.lastgroup), match.group().casefold(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
@@ -55,25 +72,20 @@ def parse_operands(text: str) -> Operands:
         if kind == "fraction":
             raise BadQuery(f"{word} is no whole number, and skills compute with whole numbers only")
     numbers = _numbers(words, joined=True)
-    if len(numbers) != 2:
+    if len(numbers) != count:
         numbers = _numbers(words, joined=False)  # "the sum of one hundred and six" means two numbers
-    if len(numbers) != 2:
+    if len(numbers) != count:
         raise BadQuery(
-            f"the phrase holds {len(numbers)} whole numbers and a skill needs two; write for example "
+            f"the phrase holds {len(numbers)} whole numbers and the skill needs {count}; write for example "
             '"minus forty-two divided by 5"'
         )
     for number in numbers:
         if not SMALLEST <= number.value <= LARGEST:
             raise BadQuery(f"{number.value} lies outside signed 64-bit integers; use a smaller number")
-    first, second = numbers
-    masked = f"{text[: first.start]}{MARK}{text[first.end : second.start]}{MARK}{text[second.end :]}"
-    between = {word for _, word, start, _ in words if first.end <= start < second.start}
-    if between & _REVERSING:
-        first, second = second, first
-    return Operands(first.value, second.value, masked.casefold())
+    return words, numbers
 
 
-def _numbers(tokens: list[tuple[str, str, int, int]], *, joined: bool) -> list[_Number]:
+def _numbers(tokens: list[_Token], *, joined: bool) -> list[_Number]:
     """All signed numbers; `joined` reads "and" inside a numeral as part of it."""
     found: list[_Number] = []
     place = 0
@@ -91,7 +103,7 @@ def _numbers(tokens: list[tuple[str, str, int, int]], *, joined: bool) -> list[_
     return found
 
 
-def _unsigned(tokens: list[tuple[str, str, int, int]], place: int, *, joined: bool) -> tuple[int, int]:
+def _unsigned(tokens: list[_Token], place: int, *, joined: bool) -> tuple[int, int]:
     """How many tokens from `place` on are one number, and which; (0, 0) if none begins there."""
     if place >= len(tokens):
         return 0, 0

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from store import canonical_json
-from tasks.errors import BadPayload
+from tasks.errors import BadPayload, BadProgram
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 """Bounds of every number that a program holds."""
@@ -20,6 +20,8 @@ MAX_CODE = 4096
 MAX_ARITY = 16
 MAX_STEPS = 1_000_000
 MAX_BYTES = 1 << 20
+_FIELDS = frozenset({"arity", "code", "division", "format", "step_limit"})
+_UNREADABLE = (ValueError, TypeError, RecursionError)
 
 
 class Division(StrEnum):
@@ -120,23 +122,41 @@ def load_program(payload: bytes) -> Program:
     Raises `BadPayload` unless the bytes are exactly what `Program.to_bytes` writes for a valid program.
     """
     try:
-        _require(len(payload) <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
-        record = json.loads(payload)
-        _require(isinstance(record, dict), "it is no JSON object")
-        _require(record.get("format") == FORMAT, f"its format is not {FORMAT}")
-        _require(isinstance(record.get("code"), list), "it has no code")
-        _require(len(record["code"]) <= MAX_CODE, f"it has more than {MAX_CODE} instructions")
-        program = Program(
-            record["arity"],
-            Division(record["division"]),
-            record["step_limit"],
-            tuple(_instruction(part) for part in record["code"]),
-        )
+        program = _read(payload)
         _require(program.to_bytes() == payload, "it is not written in canonical form")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadPayload(f"the payload is no skill program: {reason}; check the reference") from error
+    except _UNREADABLE as error:
+        raise BadPayload(f"the payload is no skill program: {_reason(error)}; check the reference") from error
     return program
+
+
+def parse_program(text: bytes) -> Program:
+    """The program that somebody wrote as JSON, in any layout; raises `BadProgram` with what is wrong."""
+    try:
+        return _read(text)
+    except _UNREADABLE as error:
+        what = _reason(error)
+        raise BadProgram(
+            f"this is no skill program: {what}; `cellar skill show divide --json` shows one"
+        ) from error
+
+
+def _read(payload: bytes) -> Program:
+    _require(len(payload) <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
+    record = json.loads(payload)
+    _require(isinstance(record, dict), "it is no JSON object")
+    _require(record.get("format") == FORMAT, f"its format is not {FORMAT}")
+    unknown = sorted(record.keys() - _FIELDS)
+    _require(not unknown, f"it has a field {unknown[:1]} that means nothing")
+    missing = sorted(_FIELDS - record.keys())
+    _require(not missing, f"it lacks {' and '.join(missing)}")
+    _require(isinstance(record["code"], list), "its code is no list")
+    _require(len(record["code"]) <= MAX_CODE, f"it has more than {MAX_CODE} instructions")
+    code = tuple(_instruction(part) for part in record["code"])
+    return Program(record["arity"], Division(record["division"]), record["step_limit"], code)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _instruction(part: Any) -> Instruction:

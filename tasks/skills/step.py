@@ -94,6 +94,12 @@ def publish_programs(store: Store, params: SkillsParams) -> dict[Operation, Ref]
     }
 
 
+def publish_program(store: Store, name: str, program: Program) -> Ref:
+    """Publish a program as `skill/<name>`; the same program under the same name is the same version."""
+    element = Element("skill", name, program.to_bytes(), media=MEDIA)
+    return store.publish([element], message=f"Publish skill {name}")[0]
+
+
 def train_skill_tokenizer(store: Store, params: SkillsParams) -> Ref:
     """Publish the tokenizer learned on training prompts and their answers, or find it."""
     recipe = tokenizer_recipe(params)

@@ -53,7 +53,7 @@ def test_a_skill_is_run_on_a_phrase_and_traced(cellar: Cellar) -> None:
     [
         (("divide", "7 by zero"), 2, "skill/divide trapped in step 3: division by zero"),
         (("multiply", f"{2**62} 2"), 2, "the result lies outside signed 64-bit integers"),
-        (("add", "one apple"), 2, "the phrase holds 1 whole numbers and a skill needs two"),
+        (("add", "one apple"), 2, "the phrase holds 1 whole numbers and the skill needs 2"),
         (("add", "1.5 plus 2"), 2, "1.5 is no whole number"),
         (("add",), 2, "which numbers?"),
         (("power", "2 3"), 4, "has no skill power"),
@@ -75,8 +75,62 @@ def test_skills_are_listed_and_shown(cellar: Cellar) -> None:
         f"skill/{name}" for name in ("add", "divide", "modulo", "multiply", "subtract")
     ]
     shown = json.loads(cellar("skill", "show", "divide", "--json")[1])
-    assert shown["code"] == ["argument 0", "argument 1", "divide", "return"]
+    assert shown["program"]["code"] == [["argument", 0], ["argument", 1], ["divide"], ["return"]]
     assert "division   truncate" in cellar("skill", "show", "divide")[1]
+
+
+GCD = {
+    "format": "cellar.skill/1",
+    "arity": 2,
+    "division": "floor",
+    "step_limit": 1000,
+    "code": [
+        ["argument", 0],
+        ["argument", 1],
+        ["duplicate"],
+        ["jump_if_zero", 8],
+        ["swap"],
+        ["over"],
+        ["modulo"],
+        ["jump", 2],
+        ["drop"],
+        ["return"],
+    ],
+}
+
+
+def test_a_program_of_one_s_own_is_published_and_run(cellar: Cellar, workplace: Path) -> None:
+    Path("gcd.json").write_text(json.dumps(GCD, indent=1))
+    Path("negate.json").write_text(
+        json.dumps({**GCD, "arity": 1, "code": [["argument", 0], ["negate"], ["return"]]})
+    )
+    first = json.loads(cellar("skill", "publish", "gcd", "gcd.json", "--json")[1])
+    again = json.loads(cellar("skill", "publish", "gcd", "gcd.json", "--json")[1])
+    assert first["skill"] == again["skill"]
+    assert json.loads(cellar("skill", "run", "gcd", "84 and thirty-six", "--json")[1])["value"] == 12
+    assert json.loads(cellar("skill", "show", "gcd", "--json")[1])["program"] == GCD
+    cellar("skill", "publish", "negate", "negate.json")
+    assert cellar("skill", "run", "negate", "minus seven")[1].splitlines()[-1] == "result    7"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "sentence"),
+    [
+        (None, 2, "p.json cannot be read"),
+        ("{}", 2, "this is no skill program: its format is not cellar.skill/1"),
+        (json.dumps({**GCD, "arity": 99}), 2, "its arity is not 0 to 16"),
+        (json.dumps({**GCD, "host": "rm"}), 2, "a field ['host'] that means nothing"),
+        (json.dumps({"format": GCD["format"]}), 2, "it lacks arity and code and division and step_limit"),
+    ],
+)
+def test_a_file_that_is_no_program_is_refused(
+    cellar: Cellar, workplace: Path, text: str | None, code: int, sentence: str
+) -> None:
+    if text is not None:
+        Path("p.json").write_text(text)
+    ended, _, err = cellar("skill", "publish", "p", "p.json")
+    assert ended == code
+    assert sentence in err
 
 
 def test_a_store_without_skills_names_the_command_that_makes_them(cellar: Cellar, workplace: Path) -> None:

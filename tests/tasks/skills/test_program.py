@@ -70,7 +70,7 @@ CODE = [["argument", 0], ["argument", 1], ["divide"], ["return"]]
         ({"step_limit": 10**9}, "step limit"),
         ({"division": "round"}, "round"),
         ({"format": "cellar.skill/2"}, "format"),
-        ({"more": 1}, "canonical"),
+        ({"more": 1}, "means nothing"),
     ],
 )
 def test_what_a_program_must_not_hold_is_named(change: dict[str, Any], reason: str) -> None:
