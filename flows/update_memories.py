@@ -32,6 +32,7 @@ from flows.updating.claimed import claimed
 from flows.updating.head_state import HeadState
 from flows.updating.partitions import moment
 from flows.updating.scope import Scope
+from flows.updating.skipped import skipped
 from store import Ref
 from store.positions import LONGEST_WHY, UPDATE
 from store.snapshot import snapshot_id
@@ -234,9 +235,8 @@ def _flow(
         corpora = run.corpora(retrain=retrain)
         if not corpora and base.snapshot is None:
             raise BadCorpus(f"head {head} is new and there is nothing to build; give a partition")
-        shard_refs = {
-            name: [str(ref) for ref in open_report(store, report).shards] for name, report in corpora.items()
-        }
+        read = {name: open_report(store, report) for name, report in corpora.items()}
+        shard_refs = {name: [str(ref) for ref in corpus.shards] for name, corpus in read.items()}
         support, trained = run.support([ref for refs in shard_refs.values() for ref in refs], retrain=retrain)
         anew = trained or base.snapshot is None
         results, memories = run.memories(shard_refs, support, anew=anew)
@@ -266,6 +266,7 @@ def _flow(
         "documents": figures["documents"],
         "worked": worked,
         "rejected": rejected_documents(results),
+        "skipped": skipped((corpus.report for corpus in read.values()), SHOWN),
         "missing": list(scope.missing),
         "figures": {name: figures[name] for name in FIGURES},
         "corpora": {name: str(report) for name, report in corpora.items()},
@@ -274,7 +275,7 @@ def _flow(
 
 
 SHOWN = 1000
-"""Names of changed documents that a record lists for each kind of change; the counts are of all."""
+"""Names of changed and skipped documents that a record lists of each kind; the counts are of all."""
 
 FIGURES = ("token_recall", "span8_exact", "loss", "published", "rejected")
 

@@ -99,10 +99,15 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
         f"! {r['document']}  rejected: token recall {r['token_recall']:.4f}, loss {r['loss']:.4f}"
         for r in rejected[:_FEW]
     )
+    skipped = result["skipped"]
+    yield from (f"! {one['document']}  skipped: {one['reason']}" for one in skipped["documents"][:_FEW])
+    if skipped["count"] > _FEW:
+        yield f"! ... {skipped['count'] - _FEW:,} more skipped"
     if result["missing"]:
         yield f"without a file: {', '.join(result['missing'])}"
     counts = [(what, result[what]) for what in (*_SIGNS, "kept")]
-    yield from columns([*counts, ("rejected", result["figures"]["rejected"])])
+    unread = [("skipped", skipped["count"])] if skipped["count"] else []
+    yield from columns([*counts, ("rejected", result["figures"]["rejected"]), *unread])
     if result["moved"]:
         yield f"head {result['head']}: {(result['previous'] or 'new')[:12]} -> {result['snapshot']}"
     else:

@@ -43,14 +43,15 @@ def names(count: int) -> Iterator[str]:
 
 
 def edited() -> dict[str, str]:
-    """What the page says was changed: one edited, one removed, two added of which one cannot be read."""
+    """What the page says: one edited, one removed, three added, one of them unreadable and one empty."""
     noise = random.Random(1)
     ours = [name for name in TEXTS if shard_of(name, 4) % 2]
-    new, odd = list(names(20))[:2]
+    new, odd, empty = list(names(20))[:3]
     changed = {**TEXTS, ours[0]: f"Changed! {TEXTS[ours[0]]}"}
     del changed[ours[1]]
     changed[new] = "Something entirely new under the sun, said the preacher. " * 8
     changed[odd] = "".join(chr(noise.randint(0x4E00, 0x9FFF)) for _ in range(200))
+    changed[empty] = ""
     return changed
 
 

@@ -156,6 +156,21 @@ def test_an_update_builds_what_changed_and_retires_what_vanished(place: Place) -
     }
 
 
+def test_documents_that_cannot_be_read_are_named_now_and_in_later_runs(place: Place) -> None:
+    [emptied, *_] = some(1)
+    place.write({**TEXTS, emptied: ""})
+    with place.source().open("ab") as file:
+        file.write(b'{"id": "latin", "text": "caf\xe9"}\n')
+
+    made, again = place.update(), place.update()
+
+    assert made["names"]["retired"] == [emptied]
+    assert made["skipped"] == again["skipped"]
+    assert made["skipped"]["count"] == 2
+    assert made["skipped"]["reasons"] == {"empty": 1, "not UTF-8": 1}
+    assert {"document": emptied, "reason": "empty"} in made["skipped"]["documents"]
+
+
 def test_a_source_that_did_not_change_moves_and_commits_nothing(place: Place) -> None:
     tip = place.store.tip()
     made = place.update()
