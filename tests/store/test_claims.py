@@ -177,7 +177,7 @@ def test_a_renewal_that_arrives_before_the_next_one_is_not_taken_for_somebody_el
 
 
 def take_over(backend: ClockedBackend, body: bytes) -> None:
-    """Write over a claim that is being renewed: as it is at that moment, or a renewal would write over this."""
+    """Write over a claim that is being renewed, as it is at that moment: no renewal writes over this."""
     with suppress(TokenMismatch):
         return backend.replace(claim_key("docs"), body, token=backend.read_with_token(claim_key("docs"))[1])
     return take_over(backend, body)

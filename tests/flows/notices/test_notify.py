@@ -8,6 +8,7 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,32 @@ def test_a_receiver_that_never_answers_holds_nothing_up(
     tell()
     assert time.monotonic() - began < 2
     assert "took longer than" in caplog.text
+
+
+@pytest.mark.parametrize("line", [b"", b"HTTP/1.1 100 Continue\r\n\r\n"])
+def test_a_receiver_that_answers_without_end_does_not_hold_the_command(
+    cellar: "Cellar", monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
+    over = threading.Event()
+
+    class Endless(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"" if line else b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            with suppress(OSError):
+                while not over.wait(0.05):
+                    self.wfile.write(line or b"x")
+
+    monkeypatch.setattr(notify, "_LIMIT_S", 0.5)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("CELLAR_NOTIFY_URL", f"http://127.0.0.1:{server.server_address[1]}/{SECRET}")
+        code, out, err = cellar("notify", "test")
+        over.set()
+        server.shutdown()
+        thread.join()
+    assert (code, out) == (6, "")
+    assert "took longer than" in err
 
 
 @pytest.mark.parametrize(
