@@ -10,14 +10,16 @@ from flows.params import Params
 from flows.pins import Stage
 from flows.plan.estimates import Estimates
 from flows.plan.indexes import NAMES, RERANKER, find_indexes
+from flows.plan.sources import Sources
 from flows.plan.steps import Known, Step, changed_params, differences, step_of, waiting
 from flows.settings import Settings
+from flows.updating.scope import Scope
 from store import Recipe, Ref, Row, Store
 from store.errors import SnapshotNotFound
 from store.snapshot import snapshot_id
 from tasks.assembly.step import core_recipe, select_elements
 from tasks.codec.step import codec_recipe
-from tasks.corpus import CorpusPreview, is_worker_shard, preview
+from tasks.corpus import is_worker_shard
 from tasks.corpus.step import tokenizer_recipe
 from tasks.evaluation.step import evaluation_recipe
 from tasks.memory.step import memory_recipe, rejection_recipe
@@ -29,16 +31,23 @@ _STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 def plan_chain(
-    store: Store | None, params: Params, settings: Settings, progress: Progress = silent
+    store: Store | None,
+    params: Params,
+    settings: Settings,
+    progress: Progress = silent,
+    *,
+    scope: Scope | None = None,
 ) -> list[Step]:
-    """The steps of the chain in order; without a store all of them would run.
+    """The steps of the chain in order, from a whole corpus or the `scope` of an update; the corpus is a step
+    for each partition. Without a store all of them would run.
 
     The source is read where it was not ingested as it is now, so that what its change does not touch is known
     to be done. Raises `BadCorpus` where the chain would.
     """
-    chain = _Chain(Known(store), params, settings, preview(store, params.corpus, progress))
+    corpora, takes = ((params.corpus,), None) if scope is None else (scope.corpora, scope.takes)
+    chain = _Chain(Known(store), params, settings, Sources.read(store, corpora, takes, progress))
     steps = [
-        chain.corpus(),
+        *chain.corpora(),
         chain.tokenizer(),
         chain.codec(),
         chain.memory(),
@@ -58,7 +67,7 @@ class _Chain:
     known: Known
     params: Params
     settings: Settings
-    source: CorpusPreview
+    sources: Sources
     made: dict[str, Ref] = field(default_factory=dict)
     memories: list[Row] | None = None
     """By name, None as long as some are to be built."""
@@ -69,14 +78,16 @@ class _Chain:
     def __post_init__(self) -> None:
         self.estimates = Estimates(self.known, self.settings.work_dir)
 
-    def corpus(self) -> Step:
-        """The shards and their report."""
-        if self.source.report is not None:
-            return Step("corpus", "done", refs=(str(self.source.report), *map(str, self.source.shards)))
-        row = self.known.latest(f"corpus/{self.params.corpus.corpus}/report")
-        reasons = differences(self.known, row, self.source.recipe, self.source.shards)
-        seconds = self.estimates.seconds("corpus")
-        return Step("corpus", "to run", reasons=reasons, seconds=seconds, bytes=self.source.bytes)
+    def corpora(self) -> Iterator[Step]:
+        """The shards and the report of each corpus."""
+        for name, source in self.sources.by_name.items():
+            if source.report is not None:
+                yield Step("corpus", "done", refs=(str(source.report), *map(str, source.shards)))
+                continue
+            row = self.known.latest(f"corpus/{name}/report")
+            reasons = differences(self.known, row, source.recipe, source.shards)
+            seconds = self.estimates.seconds("corpus")
+            yield Step("corpus", "to run", reasons=reasons, seconds=seconds, bytes=source.bytes)
 
     def tokenizer(self) -> Step:
         """The tokenizer, learned or adopted."""
@@ -96,20 +107,19 @@ class _Chain:
         if missing := self._missing("tokenizer"):
             return waiting("codec", missing, self._changed(name, params), **estimate)
         tokenizer = self.made["tokenizer"]
-        recipe = codec_recipe(params, self.source.shards, tokenizer)
+        recipe = codec_recipe(params, self.sources.shards, tokenizer)
         inputs = [*self._even(), tokenizer]
         return self._keep(step_of(self.known, "codec", name, recipe, inputs, **estimate))
 
     def memory(self) -> Step:
         """The memories: how many documents are done, and how many are to be worked on."""
-        total = self.source.worker_documents
+        total = len(self.sources.documents)
         if missing := self._missing("tokenizer", "codec"):
             return waiting("memory", missing, done=0, to_do=total, **self._memory_estimate(total, total))
         tokenizer, codec = self.made["tokenizer"], self.made["codec"]
         recipes = {
             memory_recipe(self.params.memory, name, digest, tokenizer, codec).fingerprint: name
-            for documents in self.source.documents.values()
-            for name, digest in documents
+            for name, digest in self.sources.documents
         }
         built = self.known.find_many(recipes)
         rejected = self.known.find_many(rejection_recipe(one) for one in recipes if one not in built)
@@ -171,8 +181,8 @@ class _Chain:
         assert self.memories is not None, "the memories are done"
         codec, tokenizer = self.made["codec"], self.made["tokenizer"]
         chosen = select_elements(self.memories, params.max_elements)
-        recipe = core_recipe(params, codec, tokenizer, self.source.shards, chosen)
-        inputs = [codec, tokenizer, *self.source.shards]
+        recipe = core_recipe(params, codec, tokenizer, self.sources.shards, chosen)
+        inputs = [codec, tokenizer, *self.sources.shards]
         return self._keep(step_of(self.known, "core", name, recipe, inputs, **estimate))
 
     def evaluation(self) -> Step:
@@ -185,7 +195,7 @@ class _Chain:
         if missing := self._missing("snapshot", "core"):
             return waiting("evaluation", missing, **estimate)
         assert self.identity is not None, "the snapshot is done"
-        recipe = evaluation_recipe(params, self.identity, self.made["core"], self.source.shards)
+        recipe = evaluation_recipe(params, self.identity, self.made["core"], self.sources.shards)
         row = self.known.find(recipe)
         if row is not None:
             return Step("evaluation", "done", refs=(str(row.ref),))
@@ -216,7 +226,7 @@ class _Chain:
 
     def _even(self) -> list[Ref]:
         """The shards that tokenizer and codec learn from."""
-        return [ref for ref in self.source.shards if not is_worker_shard(ref)]
+        return [ref for ref in self.sources.shards if not is_worker_shard(ref)]
 
     def _memory_reasons(self, left: Sequence[str]) -> tuple[str, ...]:
         """Why documents are to be worked on: what differs for one of those that have a memory already."""

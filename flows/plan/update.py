@@ -9,7 +9,7 @@ from flows.params import Params
 from flows.plan.chain import plan_chain
 from flows.plan.estimates import Estimates
 from flows.plan.indexes import NAMES, RERANKER, find_indexes
-from flows.plan.steps import Known, Step
+from flows.plan.steps import Known, Step, until
 from flows.settings import Settings
 from flows.updating.changes import changes
 from flows.updating.head_state import HeadState
@@ -21,8 +21,6 @@ from tasks.memory.step import memory_recipe, rejection_recipe
 from tasks.progress import Progress, silent
 
 _SHOWN = 3
-_UNTIL_SNAPSHOT = 6
-"""Stages of the chain that a head which is new starts with."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def plan_update(
     base.check_source(params)
     scope.check(base, params.corpus.name)
     if store is None or base.snapshot is None:
-        return plan_chain(store, params, settings, progress)[:_UNTIL_SNAPSHOT]
+        return until(plan_chain(store, params, settings, progress, scope=scope), "snapshot")
     known = Known(store)
     estimates = Estimates(known, settings.work_dir)
     sources = [preview(store, corpus, progress) for corpus in scope.corpora]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from flows.settings import Settings, load_settings
 from flows.updating.partitions import moment
 from flows.updating.scope import Scope
 from store import Store
+from tasks.corpus import is_worker_shard, shard_of
 from tests.e2e.workplace import Ended, Workplace
 
 
@@ -36,9 +38,11 @@ class Planned:
         return {step.name: step for step in steps}
 
     def update(self, *overrides: str) -> dict[str, Step]:
-        params = self.params(*overrides)
-        scope = Scope.of(params, at=moment(None))
-        return {step.name: step for step in plan_update(self.store, params, self.settings, "docs", scope)}
+        return {step.name: step for step in self.update_steps("docs", self.params(*overrides))}
+
+    def update_steps(self, head: str, params: Params, **options: Any) -> list[Step]:
+        scope = Scope.of(params, at=moment(None), **options)
+        return plan_update(self.store, params, self.settings, head, scope)
 
 
 @pytest.fixture
@@ -134,6 +138,35 @@ def test_an_update_makes_the_indexes_anew_that_other_parameters_ask_for(planned:
     assert charts["indexes"].reasons == ("parameters of retrieval.charts changed",)
     assert tile["indexes"].reasons == ("other memories, codec or readout_tile than before",)
     assert running(frozen) == []
+
+
+@pytest.mark.slow
+def test_a_new_head_of_partitions_is_planned_as_it_would_be_built(planned: Planned, tmp_path: Path) -> None:
+    for number, path in enumerate(sorted(planned.texts.iterdir())):
+        part = tmp_path / "parts" / "abc"[number % 3]
+        part.mkdir(parents=True, exist_ok=True)
+        (part / path.name).write_bytes(path.read_bytes())
+    params = planned.params("corpus.name=new", f"corpus.path={tmp_path}/parts/{{partition}}")
+
+    steps = planned.update_steps("new", params, partitions=["a,b"])
+
+    stages = ["corpus", "corpus", "tokenizer", "codec", "memory", "indexes", "snapshot"]
+    assert [step.name for step in steps] == stages
+    assert all(step.runs for step in steps)
+    assert all(step.bytes for step in steps[:2])
+    assert steps[4].to_do == sum(
+        is_worker_shard(shard_of(f"{part}/{path.stem}", params.corpus.shards))
+        for part in "ab"
+        for path in (tmp_path / "parts" / part).iterdir()
+    )
+
+
+@pytest.mark.slow
+def test_a_new_head_of_some_shards_is_planned_without_the_others(planned: Planned) -> None:
+    params = planned.params()
+    [_, _, _, memory, *_] = planned.update_steps("new", params, shards="1")
+    [_, _, _, everything, *_] = planned.update_steps("new", params)
+    assert 0 < (memory.done or 0) < (everything.done or 0)
 
 
 @pytest.mark.slow
