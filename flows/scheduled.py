@@ -6,7 +6,9 @@ calls the flow that does the work, whose run then shows what was read.
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from flows.demo import demo
 from flows.engine import flow
@@ -16,11 +18,16 @@ from flows.params import Params, load_params
 from flows.place import open_store
 from flows.promoting.evaluations import unevaluated
 from flows.runs.listing import failures
+from flows.serving.deployments import known_zone
 from flows.serving.scheduling import scheduled_for, start_all
 from flows.serving.served import follow_server
 from flows.settings import Settings, load_settings
 from flows.update_memories import update_memories
 from store.errors import CellarError
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Zone = Annotated[str, AfterValidator(known_zone)]
 
 
 def _load(params_file: str | None, overrides: list[str] | None) -> tuple[Params, Settings]:
@@ -36,9 +43,9 @@ def _update(
     partitions: list[str] | None = None,
     drop_partitions: list[str] | None = None,
     skip_missing: bool = False,
-    timezone: str = "UTC",
+    timezone: Zone = "UTC",
     at: str | None = None,
-    wait_minutes: float = 0.0,
+    wait_minutes: Amount = 0.0,
     then: list[str] | None = None,
 ) -> dict[str, Any]:
     """Bring a head up to date with its source; a head that is new starts with the chain up to the snapshot.
@@ -84,7 +91,7 @@ def _evaluate_new(
     heads: list[str] | None = None,
     params_file: str | None = None,
     overrides: list[str] | None = None,
-    limit: int = 5,
+    limit: Annotated[int, Field(ge=1)] = 5,
 ) -> dict[str, Any]:
     """Evaluate snapshots that a head points or pointed to and that nobody evaluated, newest first.
 
@@ -112,7 +119,7 @@ def _evaluate_new(
     return {"snapshot": done[0] if done else None, "evaluated": done, "waiting": len(waiting) - len(done)}
 
 
-def _verify(sample: float = 1.0, seed: int = 0, max_seconds: float | None = None) -> dict[str, Any]:
+def _verify(sample: Share = 1.0, seed: int = 0, max_seconds: Amount | None = None) -> dict[str, Any]:
     """Check the structure of the store and read packs, going on where the last run stopped.
 
     A finding fails the run.
@@ -126,7 +133,7 @@ def _verify(sample: float = 1.0, seed: int = 0, max_seconds: float | None = None
     return verify_packs(load_settings(quiet=True), sample, seed, max_seconds)
 
 
-def _gc(grace_days: float = 7.0, retain_days: float = 30.0) -> dict[str, Any]:
+def _gc(grace_days: Amount = 7.0, retain_days: Amount = 30.0) -> dict[str, Any]:
     """Say what garbage collection would remove; nothing is changed.
 
     Args:

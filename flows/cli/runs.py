@@ -120,23 +120,14 @@ def known_api(session: Injected) -> Iterator[bool]:
 
     Raises PrefectServerError where the configured one does not answer, or refuses.
     """
-    import httpx
-
-    from flows.errors import PrefectServerError
-    from flows.serving.api import configured_url, prefect_api
+    from flows.serving.api import answering, configured_url, prefect_api
 
     home = session.settings.work_dir / "prefect"
     if configured_url() is None and not (home / "prefect.db").exists():
         yield False
         return
-    try:
-        with prefect_api(home):
-            yield True
-    except httpx.HTTPError as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise PrefectServerError(
-            f"the Prefect API does not answer as it should ({reason}); look at PREFECT_API_URL, or start it"
-        ) from error
+    with prefect_api(home) as url, answering(url):
+        yield True
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -53,12 +53,23 @@ def prefect_api(home: Path) -> Iterator[str]:
 
 def _recover_elsewhere(url: str) -> None:
     """End what died on this machine in an API that serves others too."""
-    import httpx
-
     from flows.serving.recovery import recover
 
-    try:
+    with answering(url):
         recover(ours=False)
+
+
+@contextmanager
+def answering(url: str) -> Iterator[None]:
+    """Say in one sentence that an API does not answer what the block asks it.
+
+    Raises:
+        PrefectServerError: it does not, or refuses.
+    """
+    import httpx
+
+    try:
+        yield
     except httpx.HTTPError as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise PrefectServerError(

@@ -1,5 +1,6 @@
 """A Prefect API server as a process of its own, with its database in a folder: short-lived or lasting."""
 
+import fcntl
 import logging
 import os
 import signal
@@ -7,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -60,12 +63,16 @@ class ApiProcess:
         return self._process.poll()
 
     def start(self) -> None:
-        """Start the process and wait until it answers.
+        """Start the process and wait until it answers; one at a time where several start in one folder.
 
         Raises:
             PrefectServerError: it ended, or did not answer in time.
         """
         self._home.mkdir(parents=True, exist_ok=True)
+        with _alone(self._home):
+            self._start()
+
+    def _start(self) -> None:
         address = ["--host", "127.0.0.1", "--port", str(self.port), "--log-level", "error"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
@@ -145,3 +152,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Hold the folder for a start: two that make one database at a time, or change it, collide."""
+    with (home / "start.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

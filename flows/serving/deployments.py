@@ -1,13 +1,22 @@
 """Deployments: what runs when and with which parameters, as a file in Prefect's own format says it."""
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from flows.errors import ScheduleError
 from flows.runs.labels import notes_its_process
@@ -18,6 +27,18 @@ if TYPE_CHECKING:
     from prefect.client.schemas.actions import DeploymentScheduleCreate
 
 DEPLOYMENTS_FILE = Path("prefect.yaml")
+_YEARS_S = 10 * 366 * 86400.0
+_NAME = r"[^/%&<>\x00-\x1f\x7f]+"
+"""What Prefect takes in a name; its API has it in addresses."""
+
+
+def known_zone(name: str) -> str:
+    """A name, if it is that of a time zone; raises ValueError otherwise."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # the last of a folder, or a name too long for a file
+        raise ValueError(f"{name!r} is no time zone; write e.g. Europe/Berlin or UTC") from None
+    return name
 
 
 class _Strict(BaseModel):
@@ -28,21 +49,12 @@ class Schedule(_Strict):
     """When runs start: by a cron expression in a time zone, or every so many seconds."""
 
     cron: str | None = None
-    interval: float | None = Field(default=None, gt=0)
-    timezone: str = "UTC"
+    interval: float | None = Field(default=None, ge=1, le=_YEARS_S)
+    timezone: Annotated[str, AfterValidator(known_zone)] = "UTC"
     active: bool = True
     parameters: dict[str, Any] = {}
     """Of runs that this schedule starts; they win over those of the deployment."""
     slug: str | None = None
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError, IsADirectoryError):
-            raise ValueError(f"{value!r} is no time zone; write e.g. Europe/Berlin or UTC") from None
-        return value
 
     @field_validator("cron")
     @classmethod
@@ -97,7 +109,7 @@ class WorkPool(_Strict):
 class Deployment(_Strict):
     """One entry of the file."""
 
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, max_length=200)
     entrypoint: str
     """The flow, as `package.module.flow` or `path/of/module.py:flow`."""
     description: str | None = None
@@ -115,6 +127,22 @@ class Deployment(_Strict):
     @classmethod
     def _a_number_is_a_limit(cls, value: Any) -> Any:
         return {"limit": value} if isinstance(value, int) else value
+
+    @field_validator("name")
+    @classmethod
+    def _fit_for_an_address(cls, value: str) -> str:
+        if re.fullmatch(_NAME, value) is None:
+            raise ValueError(f"{value!r} is no name: it must be one line without / % & < >")
+        return value
+
+    @field_validator("schedules")
+    @classmethod
+    def _distinct_slugs(cls, value: list[Schedule]) -> list[Schedule]:
+        slugs = [schedule.slug for schedule in value if schedule.slug is not None]
+        twice = sorted({slug for slug in slugs if slugs.count(slug) > 1})
+        if twice:
+            raise ValueError(f"two schedules have the slug {twice[0]}")
+        return value
 
     @property
     def module_path(self) -> str:
@@ -136,9 +164,14 @@ class Deployment(_Strict):
             sys.path.append(str(Path.cwd()))
         module, _, function = self.module_path.rpartition(".")
         try:
-            found = getattr(importlib.import_module(module), function)
-        except (ImportError, AttributeError, ValueError):
+            found = getattr(importlib.import_module(module), function, None)
+        except (ModuleNotFoundError, TypeError, ValueError):  # the last two of what is no path of a module
             found = None
+        except (Exception, SystemExit) as error:  # whatever a user's module does
+            raise ScheduleError(
+                f"deployment {self.name}: {module} cannot be imported: {type(error).__name__}: "
+                f"{str(error).partition(chr(10))[0]}"
+            ) from error
         if not isinstance(found, Flow):
             raise ScheduleError(
                 f"deployment {self.name}: there is no flow at {self.entrypoint}; give e.g. "
@@ -210,9 +243,11 @@ def _parse(path: Path, tree: Any) -> _File:
 def _named(location: tuple[int | str, ...], tree: Any) -> tuple[int | str, ...]:
     """A place in the file, with the name of a deployment instead of its number."""
     if len(location) > 1 and location[0] == "deployments" and isinstance(location[1], int):
-        entry = tree["deployments"][location[1]]
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            return entry["name"], *location[2:]
+        entries = tree["deployments"]
+        entry = entries[location[1]] if isinstance(entries, list) else None
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if isinstance(name, str) and re.fullmatch(_NAME, name):
+            return name, *location[2:]
     return location
 
 

@@ -8,6 +8,7 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
 from flows.errors import ScheduleError
+from flows.serving.deployments import known_zone
 from flows.serving.registration import start_run
 
 
@@ -18,9 +19,9 @@ def scheduled_for(timezone: str) -> str:
         ScheduleError: there is no such time zone.
     """
     try:
-        zone = ZoneInfo(timezone)
-    except (KeyError, ValueError, OSError):
-        raise ScheduleError(f"{timezone!r} is no time zone; write e.g. Europe/Berlin or UTC") from None
+        zone = ZoneInfo(known_zone(timezone))
+    except ValueError as error:
+        raise ScheduleError(str(error)) from None
     meant: datetime | None = flow_run.scheduled_start_time
     return (meant or datetime.now(UTC)).astimezone(zone).isoformat(timespec="seconds")
 

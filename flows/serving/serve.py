@@ -15,7 +15,7 @@ from uuid import UUID
 import httpx
 
 from flows.errors import PrefectServerError, SettingsError
-from flows.serving.api import configured_url, using
+from flows.serving.api import answering, configured_url, using
 from flows.serving.api_process import ApiProcess, free_port
 from flows.serving.deployments import Deployment
 from flows.serving.lock import ServeLock, serve_lock
@@ -62,15 +62,16 @@ def serve(
     home = settings.work_dir / "prefect"
     with serve_lock(home) as lock, _environment(settings), _api(home, settings, lock) as server:
         url = server.url if server else str(configured_url())
-        runner, ids = _register(deployments)
-        served_ids = list(ids.values())
-        for broken in recover(ours=server is not None, served=served_ids, alone=server is not None):
-            say(f"{broken.flow} {broken.id}: {broken.reason}")
-        provide_limit(settings, owner=server is not None)
-        drop_missed(served_ids)
-        say(f"serving {', '.join(d.name for d in deployments)} at {url}; Ctrl-C stops")
-        for name in now:
-            say(f"{name} {start_run_of(ids[name], {})}: starts now")
+        with answering(url):
+            runner, ids = _register(deployments)
+            served_ids = list(ids.values())
+            for broken in recover(ours=server is not None, served=served_ids, alone=server is not None):
+                say(f"{broken.flow} {broken.id}: {broken.reason}")
+            provide_limit(settings, owner=server is not None)
+            drop_missed(served_ids)
+            say(f"serving {', '.join(d.name for d in deployments)} at {url}; Ctrl-C stops")
+            for name in now:
+                say(f"{name} {start_run_of(ids[name], {})}: starts now")
         _run(runner, _Watcher(runner, served_ids, server, lock, say))
     say("stopped; runs that were broken off go on at the next start")
 
@@ -127,9 +128,9 @@ def _checked_port(port: int) -> int:
 
 def _register(deployments: Sequence[Deployment]) -> tuple["Runner", dict[str, UUID]]:
     """Prefect's runner of the deployments, and their ids by name."""
-    from prefect.runner import Runner
+    from flows.serving.stoppable_runner import StoppableRunner
 
-    runner = Runner(name="cellar serve", pause_on_shutdown=False)
+    runner = StoppableRunner(name="cellar serve", pause_on_shutdown=False)
     ids = {deployment.name: runner.add_deployment(served(deployment)) for deployment in deployments}
     return runner, {name: identity for name, identity in ids.items() if isinstance(identity, UUID)}
 

@@ -69,6 +69,24 @@ def test_some_of_them_are_chosen(tmp_path: Path) -> None:
             "concurrency_limit.limit: input should be greater than 0",
         ),
         ({"schedule": []}, "verify.schedule: cellar knows no such setting"),
+        ({"schedules": [{"interval": float("inf")}]}, "schedules.0.interval: input should be less than"),
+        ({"schedules": [{"interval": float("nan")}]}, "schedules.0.interval: input should be"),
+        ({"schedules": [{"interval": 1e-9}]}, "schedules.0.interval: input should be greater than"),
+        ({"schedules": [{"interval": 1e30}]}, "schedules.0.interval: input should be less than"),
+        ({"schedules": [{"interval": 9, "timezone": "A" * 5000}]}, "is no time zone"),
+        ({"schedules": [{"interval": 9, "slug": "a"}] * 2}, "two schedules have the slug a"),
+        ({"name": "a/b"}, "'a/b' is no name: it must be one line without / % & < >"),
+        ({"name": "a\nb"}, "is no name: it must be one line"),
+        ({"entrypoint": "..flows.x"}, "there is no flow at ..flows.x"),
+        ({"entrypoint": "/etc/passwd:update"}, "there is no flow at /etc/passwd:update"),
+        ({"entrypoint": "broken_syntax.x"}, "broken_syntax cannot be imported: SyntaxError: "),
+        ({"entrypoint": "that_ends.x"}, "that_ends cannot be imported: SystemExit: 0"),
+        ({"parameters": {"sample": float("nan")}}, "verify.parameters: sample: Input should be"),
+        ({"parameters": {"sample": -5}}, "verify.parameters: sample: Input should be greater than 0"),
+        (
+            {"entrypoint": "flows.scheduled.update", "parameters": {"timezone": "Nowhere"}},
+            "'Nowhere' is no time zone",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(
@@ -77,6 +95,8 @@ def test_what_cannot_be_done_is_refused(
     (tmp_path / "prefect_plain.py").write_text(
         "from prefect import flow\n\n@flow\ndef plain() -> None:\n    pass\n"
     )
+    (tmp_path / "broken_syntax.py").write_text("def x(:\n")
+    (tmp_path / "that_ends.py").write_text("import sys\nsys.exit(0)\n")
     monkeypatch.syspath_prepend(tmp_path)
     path = written(tmp_path, verify(**changes))
     with pytest.raises(ScheduleError) as caught:
@@ -94,6 +114,7 @@ def test_what_cannot_be_done_is_refused(
         ("[]", "input should be a valid dictionary"),
         ("deployments: []", "there is no deployment"),
         ("name: x", "deployments: field required"),
+        ("deployments: !!set {a, b}", "deployments.0: input should be a valid dictionary"),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
