@@ -6,6 +6,7 @@ of the chain up to the snapshot.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from flows import watch
@@ -26,6 +27,7 @@ from flows.pins import Pin
 from flows.place import open_store, prepare_threads
 from flows.provenance.corpora import corpus_name, made_from
 from flows.settings import Settings
+from flows.timing import Work, timed
 from flows.train_codec import train_codec_task
 from flows.updating.changes import changes
 from flows.updating.claimed import claimed
@@ -126,11 +128,20 @@ class _Update:
 
         A new codec needs all memories anew, so those of the partitions that stay as well.
         """
-        reports = [Ref.parse(_ingest_task(self._settings, corpus)) for corpus in self._scope.corpora]
+        reports = [self._ingested(corpus) for corpus in self._scope.corpora]
         ours = {corpus_name(report): report for report in reports}
         if retrain and not self._scope.whole and not self._base.corpora:
             self._check_nothing_stays()
         return {**self._staying(), **ours} if retrain else ours
+
+    def _ingested(self, corpus: CorpusParams) -> Ref:
+        with self._timed("corpus") as work:
+            report = _ingest_task(self._settings, corpus)
+            work.outcome = [report]
+        return Ref.parse(report)
+
+    def _timed(self, stage: str) -> AbstractContextManager[Work]:
+        return timed(self._settings.work_dir, self._store, stage)
 
     def _check_nothing_stays(self) -> None:
         """Refuse to leave out memories of partitions that nobody knows the documents of."""
@@ -157,10 +168,10 @@ class _Update:
             return [str(frozen["codec"]), str(frozen["tokenizer"])], False
         made = train_tokenizer_task(self._settings, self._params.tokenizer, list(shards))
         tokenizer = str(Pin.model_validate(made).one("tokenizer"))
-        return [
-            train_codec_task(self._settings, self._params.codec, list(shards), tokenizer),
-            tokenizer,
-        ], True
+        with self._timed("codec") as work:
+            codec = train_codec_task(self._settings, self._params.codec, list(shards), tokenizer)
+            work.outcome = [codec]
+        return [codec, tokenizer], True
 
     def memories(
         self, shards: Mapping[str, list[str]], support: list[str], *, anew: bool
@@ -172,10 +183,13 @@ class _Update:
             ]
             for refs in shards.values()
         }
-        results = [
-            ShardResult.from_dict(values)
-            for values in _build(self._params.memory, self._settings, builds, support)
-        ]
+        with self._timed("memory") as work:
+            results = [
+                ShardResult.from_dict(values)
+                for values in _build(self._params.memory, self._settings, builds, support)
+            ]
+            work.outcome = [str(ref) for result in results for ref in result.published]
+            work.documents = sum(result.worked for result in results)
         staying = {
             name: version
             for name, version in self._base.memories.items()
@@ -191,11 +205,21 @@ class _Update:
         earlier = None if anew else self._base.indexes.get(f"index/{_INDEX}/readout")
         refs = [f"{name}@{version}" for name, version in sorted(memories.items())]
         retrieval = self._params.retrieval
-        index = _index_task(self._settings, retrieval, refs, support[0], earlier)
         reranker = self._base.frozen.get("reranker")
-        if reranker is not None and not anew:
-            return [*index, str(reranker)]
-        return [*index, train_reranker_task(self._settings, retrieval, index, support[0])]
+        keeps = reranker is not None and not anew
+        with self._timed("index-update" if keeps else "indexes") as work:
+            made = _index_task(self._settings, retrieval, refs, support[0], earlier)
+            kept = (
+                str(reranker) if keeps else train_reranker_task(self._settings, retrieval, made, support[0])
+            )
+            work.outcome = [*made, kept]
+        return list(work.outcome)
+
+    def pin(self, refs: list[str], message: str, record: dict[str, Any]) -> None:
+        """Pin the new set and move the head there."""
+        with self._timed("snapshot") as work:
+            _pin_task(self._settings, self._base.head, refs, self._base.id, message, record)
+            work.outcome = refs
 
 
 def _flow(
@@ -251,7 +275,7 @@ def _flow(
             counts = {what: len(names) for what, names in change.items()}
             message = f"Update {head}: " + ", ".join(f"{count} {what}" for what, count in counts.items())
             record = {**run.recorded(corpora), "update": {"head": head, "previous": base.id, **counts}}
-            _pin_task(settings, head, refs, base.id, message, record)
+            run.pin(refs, message, record)
     figures = summarise(results)
     worked = sum(result.worked for result in results)
     if moved or worked:  # what a source without changes is still like was told before

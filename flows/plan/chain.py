@@ -244,7 +244,7 @@ class _Chain:
         """Seconds and bytes of so many documents, from earlier builds and from memories that there are."""
         mean = self.estimates.memory_bytes()
         return {
-            "seconds": self.estimates.seconds("memory", to_do / total) if total else None,
+            "seconds": self.estimates.memory_seconds(to_do, total),
             "bytes": None if mean is None else round(mean * to_do),
         }
 

@@ -64,7 +64,7 @@ def plan_update(
     steps.append(indexes)
     if indexes.runs or after != base.memories or set(indexes.refs) != _support(base):
         reason = f"head {head} moves on from {base.snapshot.id[:12]}"
-        steps.append(Step("snapshot", "to run", reasons=(reason,)))
+        steps.append(Step("snapshot", "to run", reasons=(reason,), seconds=estimates.seconds("snapshot")))
     else:
         steps.append(Step("snapshot", "done", refs=(base.snapshot.id,)))
     return steps
@@ -76,7 +76,7 @@ def _indexes(
     """The indexes of the next set of memories, None where some are to be built; the reranker is frozen."""
     made = frozenset({*NAMES, *(() if "reranker" in base.frozen else (RERANKER,))})
     estimate: dict[str, Any] = {
-        "seconds": estimates.seconds("indexes"),
+        "seconds": estimates.seconds("index-update", "indexes"),
         "bytes": estimates.bytes(*sorted(made)),
     }
     reason = f"the memories of head {base.head} change"
@@ -141,7 +141,6 @@ def _memory(estimates: Estimates, base: HeadState, scope: Scope, documents: _Doc
     ]
     to_do, done = len(documents.new), len(documents.built) + len(documents.rejected)
     mean = estimates.memory_bytes()
-    share = to_do / max(len(base.memories), 1)
     if not to_do:
         refs = tuple(f"{name}@{version}" for name, version in sorted(documents.built.items()))
         return Step("memory", "done", refs=refs, reasons=tuple(reasons), done=done, to_do=0)
@@ -151,7 +150,7 @@ def _memory(estimates: Estimates, base: HeadState, scope: Scope, documents: _Doc
         reasons=tuple(reasons),
         done=done,
         to_do=to_do,
-        seconds=estimates.seconds("memory", share),
+        seconds=estimates.memory_seconds(to_do, max(len(base.memories), 1)),
         bytes=None if mean is None else round(mean * to_do),
     )
 

@@ -16,10 +16,14 @@ from hypothesis import strategies as st
 
 from flows.errors import UsageError
 from flows.params import Params
+from flows.plan import plan_update
 from flows.provenance.corpora import recorded_corpora
 from flows.settings import Settings
+from flows.timing import remembered as times_remembered
 from flows.update_memories import update_memories
 from flows.updating.changes import changes
+from flows.updating.partitions import moment
+from flows.updating.scope import Scope
 from store import Store
 from store.diff import compare, entries_of
 from store.errors import ClaimHeld, ElementNotFound
@@ -169,6 +173,33 @@ def test_documents_that_cannot_be_read_are_named_now_and_in_later_runs(place: Pl
     assert made["skipped"]["count"] == 2
     assert made["skipped"]["reasons"] == {"empty": 1, "not UTF-8": 1}
     assert {"document": emptied, "reason": "empty"} in made["skipped"]["documents"]
+
+
+def test_a_plan_knows_the_seconds_that_updates_took(place: Place) -> None:
+    changed = {name: f"Edited. {TEXTS[name]}" for name in some(2)}
+    place.write({**TEXTS, **changed})
+    params = place.params()
+    scope = Scope.of(params, at=moment(None))
+
+    def planned() -> dict[str, float | None]:
+        steps = plan_update(place.store, params, place.settings, "docs", scope)
+        return {step.name: step.seconds for step in steps if step.runs}
+
+    first = planned()
+    documents = sum(map(is_remembered, TEXTS))
+    [whole] = times_remembered(place.settings.work_dir)["memory"]
+    assert whole.documents == documents
+    assert first["memory"] == pytest.approx(whole.seconds * 2 / documents)
+    assert list(first) == ["corpus", "memory", "indexes", "snapshot"]
+    assert None not in first.values()
+
+    place.update()
+    place.write({**TEXTS, **{name: f"Edited again. {TEXTS[name]}" for name in some(2)}})
+    spent = times_remembered(place.settings.work_dir)
+    second = planned()
+    assert [run.documents for run in spent["memory"]] == [documents, 2]
+    assert second["memory"] == pytest.approx(spent["memory"][1].seconds)
+    assert second["indexes"] == spent["index-update"][0].seconds
 
 
 def test_a_source_that_did_not_change_moves_and_commits_nothing(place: Place) -> None:
