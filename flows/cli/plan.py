@@ -67,6 +67,7 @@ def plan(
 
     settings = demo_settings(session, out) if flow == "demo" else session.settings
     store = _store(settings)
+    missing: tuple[str, ...] = ()
     with session.progress("read source", "documents") as progress:
         if flow == "update":
             from flows.updating.partitions import moment
@@ -80,14 +81,21 @@ def plan(
                 skip_missing=skip_missing,
                 at=moment(None),
             )
+            missing = scope.missing
             name = head or chosen.corpus.name
             steps = plan_update(store, chosen, settings, name, scope, progress)
         else:
             steps = plan_chain(store, chosen, settings, progress)
             steps = steps if flow == "demo" else until(steps, flow)
-    result = {"flow": flow, "store": settings.store, "steps": [step.to_dict() for step in steps]}
+    result = {
+        "flow": flow,
+        "store": settings.store,
+        "missing": list(missing),
+        "steps": [step.to_dict() for step in steps],
+    }
     place = f"store {settings.store}" + ("" if store is not None else ", which is not there yet")
-    session.emit(result, [place, *plan_lines(steps)])
+    without = [f"without a file: {', '.join(missing)}"] if missing else []
+    session.emit(result, [place, *without, *plan_lines(steps)])
 
 
 def _store(settings: "Settings") -> "Store | None":

@@ -67,3 +67,18 @@ def test_a_demo_keeps_in_its_folder_only_what_is_set_nowhere(
         Path("my-work"),
     )
     assert all_set.quiet
+
+
+def test_partitions_that_are_passed_over_are_named(cellar: Cellar, workplace: Path) -> None:
+    (workplace / "2026-11-01.jsonl").write_text('{"id": "a", "text": "some words"}\n')
+    asked = (
+        *("plan", "update", "--set", "corpus.reader=jsonl", "--set", "corpus.path={partition}.jsonl"),
+        *("--partition", "2026-11-01..2026-11-03", "--skip-missing"),
+    )
+
+    code, out, err = cellar(*asked)
+    as_json = json.loads(cellar(*asked, "--json")[1])
+
+    assert code == 0, err
+    assert "without a file: 2026-11-02, 2026-11-03" in out.splitlines()
+    assert as_json["missing"] == ["2026-11-02", "2026-11-03"]
