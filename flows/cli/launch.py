@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from flows.pins import Pin, Stage
     from flows.settings import Settings
     from flows.watch import Announcer
+    from store import Store
 
 Injected = Annotated[Session, Parameter(parse=False)]
 Flag = Parameter(negative="")
@@ -34,21 +35,32 @@ Set = Annotated[
 
 @contextmanager
 def orchestration(
-    session: Session, settings: "Settings", announcer: "Announcer | None" = None
+    session: Session,
+    settings: "Settings",
+    announcer: "Announcer | None" = None,
+    check: "Callable[[Store], object] | None" = None,
 ) -> Iterator["Settings"]:
-    """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches."""
+    """Everything a flow of this process needs: folders, a store, a Prefect API, somebody who watches.
+
+    What is wrong with settings or store, and what `check` raises of the store, is said before the seconds
+    that Prefect takes to be imported and started.
+    """
     from flows.notices.notify import load_notifications
-    from flows.serving.api import configured_url, prefect_api
-    from flows.serving.lock import serving
     from flows.settings import make_folder
-    from flows.watch import watching
-    from flows.workers.gpu import provide_limit
     from store import Store
 
     load_notifications()  # a bad address is said now, not when there is something to tell
     make_folder(settings.work_dir, "CELLAR_WORK_DIR")
     make_folder(settings.pins, "CELLAR_PINS")
-    Store.open_or_create(settings.store, made=session.made_store)
+    store = Store.open_or_create(settings.store, made=session.made_store)
+    if check is not None:
+        check(store)
+
+    from flows.serving.api import configured_url, prefect_api
+    from flows.serving.lock import serving
+    from flows.watch import watching
+    from flows.workers.gpu import provide_limit
+
     watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
     home = settings.work_dir / "prefect"
     shared = configured_url() is not None or serving(home) is not None

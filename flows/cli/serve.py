@@ -37,11 +37,15 @@ def serve(
         Where the API and its pages answer, on loopback; otherwise CELLAR_SERVE_PORT or 4200, 0 for any.
     """
     from flows.errors import ScheduleError
+    from flows.serving.lock import check_free
+
+    settings = session.settings
+    check_free(settings.work_dir / "prefect")  # before the seconds that Prefect takes to be imported
+
     from flows.serving.deployments import load_deployments
     from flows.serving.serve import serve as run
     from flows.settings import make_folder
 
-    settings = session.settings
     if port is not None:
         settings = settings.model_copy(update={"serve_port": port})
     deployments = load_deployments(file, only or ())

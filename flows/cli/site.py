@@ -48,9 +48,11 @@ def build(
     """
     from flows.formatting import counted, size
     from flows.site import SiteOptions, build_site
+    from flows.site.folder import SiteFolder
 
     options = SiteOptions(snapshots, head, text_mib * _MIB if text else 0)
     store = session.open_store()
+    SiteFolder(out).check()  # before an API is started that knows the runs
     try:
         known = _runs(session) if runs else None
         with session.progress("build site", "elements") as progress:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected, ParamsFile, Set, orchestration
 from flows.formatting import columns, counted
+
+if TYPE_CHECKING:
+    from store import Store
 
 _FEW = 10
 _SIGNS = {"added": "+", "replaced": "~", "retired": "-"}
@@ -59,7 +62,7 @@ def update(
 
     chosen = load_params(params, set_ or ())
     when = moment(at)
-    Scope.of(  # what is wrong with what was asked for is said before anything is started
+    scope = Scope.of(  # what is wrong with what was asked for is said before anything is started
         chosen,
         partitions=partition or (),
         dropped=drop_partition or (),
@@ -67,13 +70,22 @@ def update(
         skip_missing=skip_missing,
         at=when,
     )
-    with orchestration(session, session.settings) as settings:
+    name = head or chosen.corpus.name
+
+    def check(store: "Store") -> None:
+        from flows.updating.head_state import HeadState
+
+        base = HeadState.read(store, name)
+        base.check_source(chosen)
+        scope.check(base, chosen.corpus.name)
+
+    with orchestration(session, session.settings, check=check) as settings:
         from flows.update_memories import update_memories
 
         result: dict[str, Any] = update_memories(
             chosen,
             settings,
-            head or chosen.corpus.name,
+            name,
             partitions=partition,
             shards=shards,
             drop_partitions=drop_partition,

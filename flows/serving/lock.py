@@ -65,16 +65,26 @@ def serve_lock(home: Path) -> Iterator[ServeLock]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            note = _read(home)
-            who = f"process {note.pid} serves it at {note.url}" if note else "another process is starting"
-            raise AlreadyServed(
-                f"{home} is served already: {who}; stop that one first, or give another CELLAR_WORK_DIR"
-            ) from None
+            raise _refusal(home, _read(home)) from None
         _end_orphan(home)
         try:
             yield ServeLock(home)
         finally:
             (home / _NOTE).unlink(missing_ok=True)
+
+
+def check_free(home: Path) -> None:
+    """Raise AlreadyServed where another process serves the folder; nothing is taken."""
+    note = serving(home)
+    if note is not None:
+        raise _refusal(home, note)
+
+
+def _refusal(home: Path, note: Serving | None) -> AlreadyServed:
+    who = f"process {note.pid} serves it at {note.url}" if note else "another process is starting"
+    return AlreadyServed(
+        f"{home} is served already: {who}; stop that one first, or give another CELLAR_WORK_DIR"
+    )
 
 
 def _end_orphan(home: Path) -> None:

@@ -32,6 +32,10 @@ class SiteFolder:
         self._files: list[str] = []
         self.bytes = 0
 
+    def check(self) -> None:
+        """Raise UsageError if other things are in the place; nothing is taken or written."""
+        check_ours(self._out)
+
     def __enter__(self) -> Self:
         """Take the place; raises UsageError if other things are there, SiteBusy if another build writes."""
         make_folder(self._out.parent, "--out")

@@ -59,6 +59,16 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
     assert reason in err
 
 
+def test_a_folder_of_others_is_refused_before_anybody_is_asked_for_runs(
+    cellar: Cellar, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: object) -> None:
+        raise AssertionError("somebody was asked for runs")
+
+    monkeypatch.setattr("flows.cli.site._runs", asked)
+    assert cellar("site", "build", "--out", "build")[0] == 2
+
+
 def test_another_build_at_work_is_a_conflict(cellar: Cellar, store: Store, workplace: Path) -> None:
     with SiteFolder(workplace / "build/site"):
         code, _, err = cellar("site", "build")
