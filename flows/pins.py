@@ -90,6 +90,8 @@ def read_pin(folder: Path, stage: Stage) -> Pin:
         pin = Pin.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise PinError(f"{path} is missing: run `{COMMANDS[stage]}` first") from None
+    except OSError as error:
+        raise PinError(f"{path} cannot be read ({error.strerror}); put a pin file there, or none") from error
     except ValidationError as error:
         raise PinError(f"{path} is not a pin file: {error.errors()[0]['msg']}") from error
     if pin.stage != stage:

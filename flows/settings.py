@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flows.errors import SettingsError
+from store.paths import usable_path
 
 if TYPE_CHECKING:
     from store.cache import ReadCache
@@ -78,7 +79,8 @@ class Settings(BaseSettings):
             return None
         from store.cache import ReadCache
 
-        return ReadCache(self.cache_dir.expanduser().absolute(), self.cache_bytes)
+        folder = usable_path(self.cache_dir, SettingsError, "CELLAR_CACHE_DIR")
+        return ReadCache(folder.absolute(), self.cache_bytes)
 
     def store_cache(self) -> "ReadCache | None":
         """The cache for reads from the store; a store on this machine needs none."""

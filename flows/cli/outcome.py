@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-OK, BUG, UNAVAILABLE, INTERRUPTED = 0, 1, 6, 130
+OK, BUG, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 6, 130
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -52,6 +52,9 @@ def _fail(error: Exception, arguments: Sequence[str]) -> int:
         place = f" for {error.filename}" if error.filename else ""
         _say(f"no space is left{place}; free some and run the same command again")
         return UNAVAILABLE
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        _say(f"{str(error.filename)[:120]}... is too long for a path; choose a shorter one")
+        return BAD_INPUT
     _say(
         f"unexpected {type(error).__name__}: {_one_line(error)}; this is a bug: please report it with "
         "what the same command prints with --debug"

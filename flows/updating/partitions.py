@@ -8,6 +8,7 @@ from flows.errors import UsageError
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MONTH = re.compile(r"\d{4}-\d{2}")
+_NUMBER = re.compile(r"\d{1,9}")
 _RELATIVE = {"today": 0, "yesterday": 1}
 _MOST = 10_000
 
@@ -41,7 +42,12 @@ def _named(text: str, at: datetime) -> list[str]:
 
 
 def _day(text: str, at: datetime) -> str:
-    return (at.date() - timedelta(days=_RELATIVE[text])).isoformat() if text in _RELATIVE else text
+    if text not in _RELATIVE:
+        return text
+    try:
+        return (at.date() - timedelta(days=_RELATIVE[text])).isoformat()
+    except OverflowError as error:
+        raise UsageError(f"no day is {text} at {at.isoformat()}; give a later moment") from error
 
 
 def _counted(text: str, names: Iterator[str]) -> list[str]:
@@ -79,8 +85,8 @@ def shard_numbers(text: str, shards: int) -> set[int]:
     found: set[int] = set()
     for part in text.split(","):
         first, dots, last = (piece.strip() for piece in part.partition(".."))
-        if not first.isdecimal() or (dots and not last.isdecimal()):
-            raise UsageError(f"{part.strip()!r} is no shard; write numbers and ranges, as in 1,3..9")
+        if not _NUMBER.fullmatch(first) or (dots and not _NUMBER.fullmatch(last)):
+            raise UsageError(f"{part.strip()[:60]!r} is no shard; write numbers and ranges, as in 1,3..9")
         one, other = int(first), int(last or first)
         if not one <= other < shards:
             raise UsageError(f"{part.strip()!r} is no shard of 0 to {shards - 1}; correct --shards")
@@ -102,6 +108,6 @@ def moment(text: str | None) -> datetime:
         return datetime.now().astimezone()
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+        return found if found.tzinfo else found.astimezone()
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{text!r} is no time; write e.g. 2026-11-30T02:00:00+01:00") from error
-    return found if found.tzinfo else found.astimezone()

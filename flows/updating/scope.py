@@ -11,6 +11,7 @@ from flows.updating.head_state import HeadState
 from flows.updating.partitions import expand_partitions, shard_numbers
 from store import Ref
 from store.errors import ElementNotFound
+from store.paths import usable_path
 from tasks.corpus import is_worker_shard, shard_of
 from tasks.corpus.params import PLACE, CorpusParams
 from tasks.errors import BadCorpus
@@ -125,7 +126,7 @@ def _partition(corpus: CorpusParams, name: str) -> CorpusParams:
 
 def _exists(corpus: CorpusParams) -> bool:
     assert corpus.location is not None, "a partition has a path"
-    return corpus.location.expanduser().exists()
+    return usable_path(corpus.location, BadCorpus, "corpus.path").exists()
 
 
 def _missing(corpora: Sequence[CorpusParams]) -> str:

@@ -6,6 +6,7 @@ and turns whatever cannot be read into a `Skipped` with its reason instead of fa
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -75,8 +76,8 @@ def _json_lines(file: SourceFile, id_field: str, text_field: str, longest: int) 
                 while (rest := stream.readline(ceiling)) and not rest.endswith(b"\n"):
                     pass
                 yield Skipped(place, f"longer than {longest} characters")
-            elif line.strip():
-                yield _record(line, place, f"{stem}/{number:06d}", id_field, text_field)
+            elif (record := line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
+                yield _record(record, place, f"{stem}/{number:06d}", id_field, text_field)
 
 
 def _record(line: bytes, place: str, fallback: str, id_field: str, text_field: str) -> Item:

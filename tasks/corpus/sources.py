@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from store.paths import usable_path
 from tasks.corpus.document import Item, Skipped, screen
 from tasks.corpus.files import SourceFile, content_identity, list_files
 from tasks.corpus.installed import list_sources, read_installed
@@ -74,7 +75,7 @@ def open_source(params: CorpusParams) -> Source:
     assert params.location is not None, "CorpusParams demands a path for this reader"
     if params.in_partitions and params.partition is None:
         raise BadCorpus(f"{params.path} has a place for a partition; say which with corpus.partition")
-    path = params.location.expanduser()
+    path = usable_path(params.location, BadCorpus, "corpus.path")
     if params.reader == "text" and path.is_dir():
         raise BadCorpus(f"{path} is a folder; give one text file, or choose the folder reader")
     if params.reader == "folder" and path.is_file():

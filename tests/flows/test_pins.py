@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows.errors import PinError
-from flows.pins import COMMANDS, Pin, read_pin, write_pin
+from flows.pins import COMMANDS, Pin, read_pin, read_pins, write_pin
 
 REF = "codec/docs@" + "a" * 64
 
@@ -31,6 +31,13 @@ def test_a_damaged_pin_is_refused_in_one_sentence(tmp_path: Path, content: str) 
     (tmp_path / "codec.json").write_text(content, encoding="latin-1")
     with pytest.raises(PinError, match="is not a pin file"):
         read_pin(tmp_path, "codec")
+
+
+def test_a_folder_in_place_of_a_pin_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "memory.json").mkdir()
+    for read in (lambda: read_pin(tmp_path, "memory"), lambda: read_pins(tmp_path)):
+        with pytest.raises(PinError, match=r"memory.json cannot be read"):
+            read()
 
 
 def test_a_pin_of_another_stage_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from store import Store
 Cellar = Callable[..., tuple[int, str, str]]
 PROGRAM = [sys.executable, "-c", "import sys; from flows.cli import main; sys.exit(main())"]
 
+PART = ["--set", "corpus.reader=jsonl", "--partition", "yesterday"]
+
 
 def process(workplace: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -63,6 +65,17 @@ def process(workplace: Path, *arguments: str, **options: object) -> subprocess.P
         (["log", "--store", "tar:%00"], 3, "holds a zero byte"),
         (["log", "--store", "~nobody-of-that-name/x"], 3, "there is no home folder"),
         (["log", "--store", "x" * 300], 3, "is too long for a path"),
+        (["corpus", "build", "--folder", "~nobody-of-that-name/x"], 2, "there is no home folder"),
+        (["corpus", "build", "--text", "x" * 5000], 2, "is too long for a path"),
+        (["corpus", "build", "--params", "x" * 300], 2, "cannot be read"),
+        (["eval", "show", "x" * 300], 2, "is too long for a path"),
+        (["update", "--set", "corpus.path=~nobody-of-that-name/{partition}", *PART], 2, "no home folder"),
+        (
+            ["update", "--set", "corpus.path={partition}", "--at", "0001-01-01T00:00:00Z", *PART],
+            2,
+            "no day is",
+        ),
+        (["update", "--shards", "9" * 5000], 2, "is no shard"),
         (["snapshot", "import", "x" * 300], 3, "is too long for a path"),
         (["snapshot", "import", "x" * 300 + ".tar"], 3, "is too long for a path"),
         (["snapshot", "import", "x/" * 2500], 3, "is too long for a path"),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from flows.errors import UsageError
-from flows.updating.partitions import expand_partitions, shard_numbers
+from flows.updating.partitions import expand_partitions, moment, shard_numbers
 
 AT = datetime(2026, 3, 1, 0, 30, tzinfo=timezone(timedelta(hours=1)))
 
@@ -52,7 +52,20 @@ def test_shards_are_numbers_and_ranges_that_pass_over_those_of_the_codec() -> No
     assert shard_numbers("1,4..9", 16) == {1, 5, 7, 9}
 
 
-@pytest.mark.parametrize("text", ["2", "x", "1..", "17", "9..3", "2..2,", "4..4"])
+@pytest.mark.parametrize(
+    "text", ["2", "x", "1..", "17", "9..3", "2..2,", "4..4", "9" * 5000, "1..9" + "9" * 99]
+)
 def test_what_is_no_worker_shard_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="shard"):
         shard_numbers(text, 16)
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "9999-12-31T23:59:59"])
+@pytest.mark.parametrize("zone", ["+23:59", "-23:59"])
+def test_today_is_there_also_at_the_ends_of_the_calendar(time: str, zone: str) -> None:
+    assert expand_partitions(["today"], moment(time + zone)) == [time.partition("T")[0]]
+
+
+def test_no_day_is_before_the_first() -> None:
+    with pytest.raises(UsageError, match="no day is yesterday"):
+        expand_partitions(["yesterday"], moment("0001-01-01T00:00:00Z"))

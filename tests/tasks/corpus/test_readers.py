@@ -65,6 +65,18 @@ def test_json_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
     assert read(reader="jsonl", path=tmp_path / "a.jsonl") == [Document("x", text, "a.jsonl:1")]
 
 
+@pytest.mark.parametrize("start", ["\ufeff", "\ufeff\n"])
+def test_a_mark_of_the_byte_order_before_json_lines_is_no_part_of_them(tmp_path: Path, start: str) -> None:
+    line = json.dumps({"id": "x", "text": "a first one"}) + "\n"
+    (tmp_path / "a.jsonl").write_text(f"{start}{line}\ufeff{line}", "utf-8")
+
+    first, second = read(reader="jsonl", path=tmp_path / "a.jsonl")
+
+    assert isinstance(first, Document)
+    assert first.text == "a first one"
+    assert second == Skipped(f"a.jsonl-{2 + start.count(chr(10))}", "malformed JSON")
+
+
 def test_bad_json_lines_are_reported_by_file_and_line(tmp_path: Path) -> None:
     lines = [
         b'{"id": "ok", "text": "fine"}',
