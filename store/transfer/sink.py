@@ -20,6 +20,8 @@ from store.backend.tar import END, header, padding
 from store.errors import CellarError, InputError
 
 _COMPRESSED = re.compile(r".+\.(tar\.\w+|t[bgx]z2?|tzst|zip)", re.IGNORECASE)
+_DIGITS = 16
+"""Of the number in the name of an unfinished export: no file of anybody else is taken for one."""
 
 
 class TarSink:
@@ -88,7 +90,7 @@ def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
         raise InputError(f"{path} is no name for an export; give a new folder, or a file that ends in .tar")
     if _COMPRESSED.fullmatch(path.name):
         raise InputError(f"{path} names a compressed archive; export to a .tar, then compress that file")
-    hidden = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(_DIGITS // 2)}.partial")
     with _translated(path):
         with _alone(path):
             _sweep(path)
@@ -118,7 +120,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _sweep(path: Path) -> None:
     """Remove what killed exports to the same name left behind."""
-    for hidden in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+    for hidden in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * _DIGITS}.partial"):
         with suppress(OSError):
             handle = os.open(hidden, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

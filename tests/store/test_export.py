@@ -271,6 +271,15 @@ def test_a_killed_export_leaves_nothing_under_its_name(
     assert Store.open(str(tmp_path / name)).verify(full=True).findings == ()
 
 
+def test_a_file_that_only_resembles_an_unfinished_export_is_not_swept(
+    source: Store, snapshot: Snapshot, tmp_path: Path
+) -> None:
+    theirs = tmp_path / ".x.tar.notes.partial"
+    theirs.write_text("mine")
+    export_snapshot(source, snapshot, tmp_path / "x.tar")
+    assert theirs.read_text() == "mine"
+
+
 def test_an_export_that_is_being_written_is_not_swept_by_another(
     source: Store, snapshot: Snapshot, tmp_path: Path
 ) -> None:
