@@ -77,7 +77,7 @@ class SiteFolder:
         self.bytes += len(data)
 
     def _swap(self) -> None:
-        if not self._out.exists():
+        if not os.path.lexists(self._out):
             self._new.rename(self._out)
             return
         check_ours(self._out)  # once more: somebody may have put a file there meanwhile

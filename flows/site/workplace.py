@@ -23,15 +23,17 @@ class Workplace:
         """Make the folder, or take over what a build of `out` left that was killed.
 
         Raises:
-            UsageError: something else is there: a link, or a folder that no build made.
+            UsageError: something else is there: a link, or a folder that no build made or nobody may read.
             SiteBusy: another build writes `out`.
             SettingsError: there is a file, or no folder can be made there.
         """
         make_folder(self.path, "--out")
         try:
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError as error:  # a link, or another build removed its folder at this moment
-            raise self._foreign(out) if self.path.is_symlink() else _busy(out) from error
+        except FileNotFoundError as error:  # another build removed its folder at this moment
+            raise _busy(out) from error
+        except OSError as error:
+            raise self._foreign(out) from error
         try:
             self._claim(out)
         except BaseException:
@@ -40,13 +42,11 @@ class Workplace:
 
     def give_back(self) -> None:
         """Remove the folder; what somebody put into it meanwhile stays, and so does the mark then."""
-        try:
+        with suppress(OSError):  # what cannot be removed is taken over by the next build
             if os.listdir(self.path) == [_MARKER]:  # noqa: PTH208 - names are all that is needed
                 (self.path / _MARKER).unlink()
-                with suppress(OSError):
-                    self.path.rmdir()
-        finally:
-            os.close(self._lock)
+                self.path.rmdir()
+        os.close(self._lock)
 
     def _claim(self, out: Path) -> None:
         try:
