@@ -93,6 +93,13 @@ def snapshot_before(positions: Sequence[Position], name: str) -> str:
     present = positions[-1].snapshot
     first = next(number for number, position in enumerate(positions) if position.snapshot == present)
     if first == 0:
+        others = [position.snapshot for position in positions if position.snapshot != present]
+        if others:
+            raise SnapshotNotFound(
+                f"head {name} stands at {present[:12]}, the oldest place that it remembers, to which it came "
+                f"back; `cellar head rollback {name} --to {others[-1][:12]}` takes it to where it was last, "
+                f"and `cellar head log {name}` shows every place"
+            )
         raise SnapshotNotFound(
             f"head {name} stands at {present[:12]}, the oldest place that it remembers; `cellar head log "
             f"{name}` shows where it was, and `cellar head move {name}` takes it anywhere"

@@ -120,10 +120,14 @@ def test_a_rollback_goes_to_what_was_there_before_the_present_snapshot(
     assert snapshot_before(moves(*moved), "main") == target
 
 
-@pytest.mark.parametrize("moved", [(A,), (A, B, A)])
-def test_a_rollback_needs_something_older(moved: tuple[str, ...]) -> None:
+def test_a_rollback_needs_something_older() -> None:
     with pytest.raises(SnapshotNotFound, match="cellar head move main"):
-        snapshot_before(moves(*moved), "main")
+        snapshot_before(moves(A), "main")
+
+
+def test_a_head_that_came_back_to_its_oldest_place_is_told_how_to_go_where_it_was() -> None:
+    with pytest.raises(SnapshotNotFound, match=f"`cellar head rollback main --to {C[:12]}` takes it"):
+        snapshot_before(moves(A, B, C, A), "main")
 
 
 @pytest.mark.parametrize("fault", [Fault.LANDED, Fault.FAILED_AFTER, Fault.REPEATED])
