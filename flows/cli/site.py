@@ -55,7 +55,7 @@ def build(
     SiteFolder(out).check()  # before an API is started that knows the runs
     try:
         known = _runs(session) if runs else None
-        with session.progress("build site", "elements") as progress:
+        with session.progress("build site", "steps") as progress:
             report = build_site(store, out, options, runs=known, progress=progress, warn=session.warn)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(f"{out} is as it was; run the same command again") from interrupt
