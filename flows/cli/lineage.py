@@ -8,7 +8,7 @@ from cyclopts.validators import Number
 from flows.cli.launch import Flag, Injected
 
 if TYPE_CHECKING:
-    from store import Row, Store
+    from store import Row, Snapshot, Store
 
 
 def lineage(
@@ -48,8 +48,18 @@ def lineage(
                 store, row, up=up or both, down=down or both, depth=depth, progress=progress
             )
     else:
-        found = snapshot_lineage(store, store.snapshot(what), up=up or both, down=down or both, depth=depth)
+        found = snapshot_lineage(store, _snapshot(store, what), up=up or both, down=down or both, depth=depth)
     session.emit(found, tree_lines(found))
+
+
+def _snapshot(store: "Store", what: str) -> "Snapshot":
+    """The snapshot that is meant; where there is none, perhaps an element was."""
+    from store.errors import SnapshotNotFound
+
+    try:
+        return store.snapshot(what)
+    except SnapshotNotFound as error:
+        raise SnapshotNotFound(f"{error}; an element is given with its kind, as in memory/{what}") from error
 
 
 def _element(store: "Store", what: str) -> "Row":

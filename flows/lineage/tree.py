@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flows.formatting import counted, flatten
@@ -14,37 +15,46 @@ _LONGEST = 300
 """Characters of parameters and settings that are shown."""
 
 
+@dataclass
+class _Told:
+    """How the entry above was made and with which settings, which need not be said again."""
+
+    how: str = ""
+    settings: str = ""
+
+
 def tree_lines(lineage: Mapping[str, Any]) -> Iterator[str]:
     """The lines of an element's or a snapshot's lineage."""
+    told = _Told()
     if "snapshot" in lineage:
-        yield from _snapshot(lineage)
+        yield from _snapshot(lineage, told)
     else:
         yield str(lineage["element"])
-        yield from _indented(_described(lineage))
+        yield from _indented(_described(lineage, told))
     if "document" in lineage:
         yield from _indented(_document(lineage["document"]))
     if "made_from" in lineage:
-        yield from _indented(_section("made from", _sources(lineage)))
+        yield from _indented(_section("made from", _sources(lineage, told)))
     if "made_with" in lineage:
         yield from _indented(_section("made with it", _uses(lineage["made_with"])))
 
 
-def _snapshot(lineage: Mapping[str, Any]) -> Iterator[str]:
+def _snapshot(lineage: Mapping[str, Any], told: _Told) -> Iterator[str]:
     yield f"snapshot {lineage['snapshot']}"
     names = ", ".join(lineage["names"]) or "no name"
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(lineage["kinds"].items()))
     yield f"{_STEP}{names}; {counted(lineage['elements'], 'element')}, {lineage['bytes']:,} bytes: {kinds}"
     for pin in lineage["pinned"]:
-        yield from _indented(_commit(pin, "pinned"))
+        yield from _indented(_commit(pin, "pinned", told))
 
 
-def _described(entry: Mapping[str, Any]) -> Iterator[str]:
-    yield from _commit(entry["made"], "made")
+def _described(entry: Mapping[str, Any], told: _Told) -> Iterator[str]:
+    yield from _commit(entry["made"], "made", told)
     if entry["params"]:
         yield f"params    {_values(entry['params'])}"
 
 
-def _commit(made: Mapping[str, Any], verb: str) -> Iterator[str]:
+def _commit(made: Mapping[str, Any], verb: str, told: _Told) -> Iterator[str]:
     by = f" by {made['by']}" if made["by"] else ""
     yield f"{verb:<9} {made['time']}{by} in commit {made['commit']:,}: {' '.join(made['message'].split())}"
     run = made["run"]
@@ -53,10 +63,12 @@ def _commit(made: Mapping[str, Any], verb: str) -> Iterator[str]:
     how += [f"cellar {run['command']}"] if run.get("command") else []
     if made["code"].get("version"):
         how.append(f"code {made['code']['version']} {made['code'].get('revision', '')}".rstrip())
-    if how:
-        yield f"{'':<9} {'; '.join(how)}"
-    if run.get("settings"):
-        yield f"settings  {_values(run['settings'])}"
+    manner, settings = "; ".join(how), _values(run["settings"]) if run.get("settings") else ""
+    if manner and manner != told.how:
+        yield f"{'':<9} {manner}"
+    if settings and settings != told.settings:
+        yield f"settings  {settings}"
+    told.how, told.settings = manner, settings
 
 
 def _document(document: Mapping[str, Any]) -> Iterator[str]:
@@ -67,7 +79,7 @@ def _document(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{'':<9} of {corpus}" for corpus in document["corpora"])
 
 
-def _sources(lineage: Mapping[str, Any]) -> Iterator[str]:
+def _sources(lineage: Mapping[str, Any], told: _Told) -> Iterator[str]:
     """Inputs by their roles; those that come in numbers, as shards, by the first ones."""
     if "memories" in lineage:
         documents = len({str(entry["document"]) for entry in lineage["memories"]})
@@ -78,27 +90,27 @@ def _sources(lineage: Mapping[str, Any]) -> Iterator[str]:
         )
     for corpus in lineage.get("corpora", ()):
         yield f"corpus {corpus['corpus']}, {_documents(corpus['documents'])}"
-        yield from _indented(_described(corpus))
+        yield from _indented(_described(corpus, told))
     by_role: dict[str, list[Mapping[str, Any]]] = {}
     for entry in lineage["made_from"]:
         by_role.setdefault(entry["role"], []).append(entry)
     for role, entries in by_role.items():
         many = len(entries) > _MANY
         for entry in entries[:1] if many else entries:
-            yield from _source(role, entry)
+            yield from _source(role, entry, told)
         if many:
             yield f"{role} ... {len(entries) - 1:,} more (--json lists them)"
 
 
-def _source(role: str, entry: Mapping[str, Any]) -> Iterator[str]:
+def _source(role: str, entry: Mapping[str, Any], told: _Told) -> Iterator[str]:
     if "snapshot" in entry:
         yield f"{role} {entry['snapshot']}"
         return
     yield f"{role} {entry['element']}{' (described above)' if entry.get('above') else ''}"
     if not entry.get("above"):
-        yield from _indented(_described(entry))
+        yield from _indented(_described(entry, told))
         if entry.get("made_from"):
-            yield from _indented(_section("made from", _sources(entry)))
+            yield from _indented(_section("made from", _sources(entry, told)))
 
 
 def _uses(used: Mapping[str, Any]) -> Iterator[str]:

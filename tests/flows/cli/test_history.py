@@ -259,3 +259,9 @@ def test_snapshots_that_are_gone_are_not_listed(cellar: Cellar, store: Store) ->
     store.backend.delete(f"snapshots/{gone}.json")
 
     assert [entry["names"] for entry in as_json(cellar("snapshot", "ls", "--json"))] == [["v1"]]
+
+
+def test_a_lineage_of_a_bare_name_is_told_how_elements_are_given(cellar: Cellar, store: Store) -> None:
+    code, _, err = cellar("lineage", "nosuch")
+
+    assert (code, "an element is given with its kind, as in memory/nosuch" in err) == (4, True)

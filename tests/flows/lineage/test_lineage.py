@@ -241,3 +241,17 @@ def test_damage_of_another_head_ends_no_lineage(chain: Chain, damage: str) -> No
     finally:
         chain.store.backend.delete(HEAD_PREFIX + "zz")
     assert heads == told["made_with"]["heads"]
+
+
+def test_flow_and_settings_that_are_those_of_the_entry_above_are_printed_once(chain: Chain) -> None:
+    lines = list(tree_lines(snapshot_lineage(chain.store, chain.snapshot, down=False)))
+
+    assert len([line for line in lines if " made " in line]) > 3
+    assert [line.split() for line in lines if "settings" in line] == [["settings", "device", "cpu"]]
+    assert len([line for line in lines if "flow build, run r1" in line]) == 1
+
+    other = {**RUN, "flow_run": "r2", "settings": {"device": "cuda"}}
+    made = chain.of(chain.memories[0], down=False)
+    made["made_from"][0]["made"]["run"] = other
+    told = [line.split() for line in tree_lines(made) if "settings" in line]
+    assert told[:2] == [["settings", "device", "cpu"], ["settings", "device", "cuda"]]
