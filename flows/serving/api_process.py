@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from flows.errors import PrefectServerError
+from flows.serving.import_path import NO_WORKING_FOLDER
 from flows.serving.processes import die_with_parent
 
 _LOG = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ class ApiProcess:
 
     def _start(self) -> None:
         address = ["--host", "127.0.0.1", "--port", str(self.port), "--log-level", "error"]
+        # By default uvicorn imports from the working folder before all else.
+        address += ["--app-dir", str(self._home.resolve())]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 [
@@ -112,6 +115,7 @@ class ApiProcess:
         home = self._home.resolve()
         environment = {name: value for name, value in os.environ.items() if name != URL_VARIABLE}
         environment |= {
+            **NO_WORKING_FOLDER,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'prefect.db'}",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",

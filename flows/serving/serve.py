@@ -18,6 +18,7 @@ from flows.errors import PrefectServerError, SettingsError
 from flows.serving.api import answering, configured_url, using
 from flows.serving.api_process import ApiProcess, free_port
 from flows.serving.deployments import Deployment
+from flows.serving.import_path import import_variables
 from flows.serving.lock import ServeLock, serve_lock
 from flows.serving.recovery import recover
 from flows.serving.registration import drop_missed, served, start_run_of
@@ -82,7 +83,7 @@ def _environment(settings: Settings) -> Iterator[None]:
     given = settings.model_dump(mode="json", exclude={"quiet"}, exclude_none=True)
     before = dict(os.environ)
     os.environ |= {f"CELLAR_{name.upper()}": str(value) for name, value in given.items()}
-    os.environ[SERVED_BY] = str(os.getpid())
+    os.environ |= {SERVED_BY: str(os.getpid()), **import_variables()}
     if os.environ.get("PREFECT_LOGGING_LEVEL") == "CRITICAL":  # set by the command line for itself
         os.environ["PREFECT_LOGGING_LEVEL"] = "INFO"
     try:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.workplace import ROOT
+
 HOLD = """
 import sys
+sys.path.remove("")
 from pathlib import Path
 from flows.serving.api import prefect_api
 with prefect_api(Path(sys.argv[1])) as url:
@@ -28,14 +31,16 @@ def answers(url: str) -> bool:
 
 @pytest.fixture
 def held(tmp_path: Path) -> "subprocess.Popen[str]":
-    """A process that holds a server open until its standard input ends."""
+    """A process that holds a server open until its standard input ends; its folder has odd files."""
+    (tmp_path / "random.py").write_text("raise ImportError('of the user')")
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
     return subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment | {"PREFECT_HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+        env=environment | {"PREFECT_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)},
     )
 
 
