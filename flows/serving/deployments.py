@@ -20,6 +20,7 @@ from pydantic import (
 
 from flows.errors import ScheduleError
 from flows.runs.labels import notes_its_process
+from flows.serving.import_path import check_working_folder
 from flows.yaml_file import read_yaml
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from prefect.client.schemas.actions import DeploymentScheduleCreate
 
 DEPLOYMENTS_FILE = Path("prefect.yaml")
+_REMEDY = (
+    "start from the one in the source of cellar or in docs/scheduling.md, and give its place with --file"
+)
 _YEARS_S = 10 * 366 * 86400.0
 _NAME = r"[^/%&<>\x00-\x1f\x7f]+"
 """What Prefect takes in a name; its API has it in addresses."""
@@ -209,9 +213,11 @@ def load_deployments(path: Path = DEPLOYMENTS_FILE, only: Sequence[str] = ()) ->
     """The deployments of a file, all or those named in `only`, with flows and parameters that exist.
 
     Raises:
-        ScheduleError: the file is missing or no YAML, a deployment is unknown, or something in it is wrong.
+        ScheduleError: the file is missing or no YAML, a deployment is unknown, something in it is wrong, or
+            the working folder hides the flows.
     """
-    file = _parse(path, read_yaml(path, ScheduleError, remedy="give a file of deployments with --file"))
+    check_working_folder()
+    file = _parse(path, read_yaml(path, ScheduleError, remedy=_REMEDY))
     known = {deployment.name: deployment for deployment in file.deployments}
     for name in only:
         if name not in known:

@@ -22,7 +22,7 @@ from store.format import log_key, snapshot_key
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).with_name("tiny.yaml")
-PROGRAM = (sys.executable, "-c", "import sys; from flows.cli import main; sys.exit(main())")
+PROGRAM = (sys.executable, "-P", "-c", "import sys; from flows.cli import main; sys.exit(main())")
 FOREIGN = ("CELLAR_", "PREFECT_", "AWS_")
 """Variables of whoever runs the tests that must not reach a command."""
 

@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_refused(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "does not exist"),
+        (None, "does not exist; start from the one in the source of cellar or in docs/scheduling.md"),
         ("deployments: [", "is not valid YAML at line"),
         ("[]", "input should be a valid dictionary"),
         ("deployments: []", "there is no deployment"),
