@@ -62,3 +62,7 @@ class ScheduleError(InputError):
 
 class RunNotFound(NotFoundError):
     """No run of a flow answers to that id."""
+
+
+class DeploymentNotFound(NotFoundError):
+    """No deployment is called so."""

@@ -1,8 +1,11 @@
 """What a run that ended well should still be looked at for: figures beyond the limits of the settings."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
 from flows.errors import SettingsError
@@ -13,6 +16,8 @@ from flows.settings import Settings
 
 if TYPE_CHECKING:
     from store.verify import Finding
+
+_LOG = logging.getLogger(__name__)
 
 _BUILD_FIGURES = ("documents", "published", "rejected", "token_recall", "loss")
 _RETRIEVAL_FIGURES = ("candidate_recall", "recall_at_1")
@@ -34,12 +39,13 @@ def tell_of_evaluation(settings: Settings, snapshot: str | None, figures: Mappin
 def tell_of_findings(store: str, findings: "Sequence[Finding]") -> None:
     """Tell what a verification found. Never raises."""
     if findings:
+        flow, run = _outermost("verify")
         reasons = [f"{counted(len(findings), 'finding')} of verify", *(found.problem for found in findings)]
         touched = {snapshot for found in findings for snapshot in found.snapshots}
         notify.degraded(
             reasons,
-            flow=flow_run.flow_name or "verify",
-            run=flow_run.id,
+            flow=flow,
+            run=run,
             store=store,
             figures={"findings": len(findings), "snapshots": len(touched)},
         )
@@ -79,11 +85,28 @@ def _limits() -> Notifications:
 def _tell(
     settings: Settings, snapshot: str | None, figures: Mapping[str, Any], reasons: Sequence[str]
 ) -> None:
+    if not reasons:
+        return
+    flow, run = _outermost("unnamed flow")
     notify.degraded(
         reasons,
-        flow=flow_run.flow_name or "unnamed flow",
-        run=flow_run.id,
+        flow=flow,
+        run=run,
         store=settings.store,
         snapshot=snapshot,
         figures=figures,
     )
+
+
+def _outermost(unnamed: str) -> tuple[str, str | None]:
+    """Flow and run that a schedule or a command started, as `cellar runs` lists them."""
+    flow, run = flow_run.flow_name or unnamed, flow_run.id
+    try:
+        outermost = flow_run.root_flow_run_id
+        if outermost in (None, run):
+            return flow, run
+        with get_client(sync_client=True) as client:
+            return client.read_flow(client.read_flow_run(UUID(outermost)).flow_id).name, outermost
+    except Exception as error:  # noqa: BLE001 - a run never ends differently because of its message
+        _LOG.warning("the run that %s %s is part of is not known: %s", flow, run, error)
+        return flow, run

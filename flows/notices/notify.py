@@ -12,15 +12,19 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flows.errors import NotDelivered, SettingsError
 from flows.origin import origin
+from flows.runs.exits import exit_code, reason_of_exit
+from flows.runs.labels import store_of
 
 if TYPE_CHECKING:
     from prefect import Flow
@@ -41,6 +45,9 @@ _AGAIN = {408, 425, 429}
 _RAISED = "Flow run encountered an exception: "
 _REASONS = 20
 """That one message lists."""
+
+stopping = threading.Event()
+"""Set while this process ends its runs because it was asked to stop: who asked knows about it."""
 
 
 class Notifications(BaseSettings):
@@ -98,7 +105,10 @@ def failed(
     snapshot: str | None = None,
 ) -> None:
     """Tell that a run failed or crashed, if anybody wants to know. Never raises."""
-    _tell(message("failed", flow=flow, run=run, state=state, reason=reason, store=store, snapshot=snapshot))
+    if not stopping.is_set():
+        _tell(
+            message("failed", flow=flow, run=run, state=state, reason=reason, store=store, snapshot=snapshot)
+        )
 
 
 def degraded(
@@ -167,13 +177,17 @@ def on_end(flow: "Flow[P, R]", flow_run: "FlowRun", state: "State[Any]") -> None
     """
     ended = getattr(state.data, "result", state.data)
     if flow_run.parent_task_run_id is None and not isinstance(ended, KeyboardInterrupt):
+        code = exit_code(state.message)
         reason = (state.message or "no reason is known").removeprefix(_RAISED)
+        if code is not None:
+            with suppress(httpx.HTTPError):  # without an answer the message of the state has to do
+                reason = reason_of_exit(flow_run.id, code)
         failed(
             flow=flow.name,
             run=str(flow_run.id),
             state=state.name or "",
             reason=reason,
-            store=_store_of(flow_run.parameters),
+            store=store_of(flow_run.parameters),
         )
 
 
@@ -268,18 +282,6 @@ def _tell(content: Mapping[str, Any]) -> None:
     except Exception as error:  # noqa: BLE001 - a run never ends differently because of its message
         said = error if isinstance(error, NotDelivered) else type(error).__name__
         _LOG.warning("nobody was told that %s %s: %s", content["flow"], content["event"], said)
-
-
-def _store_of(parameters: Mapping[str, Any]) -> str | None:
-    """The store that a flow worked with: that of its settings, or of this process."""
-    from flows.settings import load_settings
-
-    given = parameters.get("settings")
-    named = given.get("store") if isinstance(given, Mapping) else getattr(given, "store", None)
-    try:
-        return str(named or load_settings().store)
-    except SettingsError:
-        return None
 
 
 def _encodable(text: str) -> str:

@@ -1,13 +1,15 @@
-"""What a run of a flow writes on itself: the process that runs it, and the snapshot that came out.
+"""What a run of a flow writes on itself: its process, its store, and the snapshot that came out.
 
-Both are labels of the flow run, so that whoever reads runs from the API finds them without a store at hand.
+All are labels of the flow run, so that whoever reads runs from the API finds them without a store at hand.
 """
 
 import json
 import logging
 import platform
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from flows.errors import SettingsError
 from store import process
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 PROCESS = "cellar.process"
+STORE = "cellar.store"
 SNAPSHOT = "cellar.snapshot"
 AGAIN = "cellar.again"
 """The run that was started because this one broke off."""
@@ -27,8 +30,22 @@ ATTEMPT = "cellar.attempt"
 
 
 def record_process(flow: "Flow[..., Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
-    """Hook of a run that begins: note its process, so that a dead one is recognised."""
-    _label(flow_run, {PROCESS: json.dumps({**(process.identity() or {}), "host": platform.node()})})
+    """Hook of a run that begins: note its process, so that a dead one is recognised, and its store."""
+    noted = {PROCESS: json.dumps({**(process.identity() or {}), "host": platform.node()})}
+    store = store_of(flow_run.parameters)
+    _label(flow_run, noted if store is None else {**noted, STORE: store})
+
+
+def store_of(parameters: Mapping[str, Any]) -> str | None:
+    """The store that a flow of this process works with: that of its settings, or of the process."""
+    from flows.settings import load_settings
+
+    given = parameters.get("settings")
+    named = given.get("store") if isinstance(given, Mapping) else getattr(given, "store", None)
+    try:
+        return str(named or load_settings().store)
+    except SettingsError:
+        return None
 
 
 def process_of(flow_run: "FlowRun") -> dict[str, Any] | None:

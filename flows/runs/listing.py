@@ -1,7 +1,5 @@
 """Runs of flows as the Prefect API of this process knows them: how each went and what came out."""
 
-import re
-import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flows.errors import RunNotFound, UsageError
+from flows.runs.exits import exit_code, reason_of_exit
 from flows.runs.labels import AGAIN, SNAPSHOT
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 _PAGE = 200
 _LEAST_DIGITS = 4
 _RAISED = "Flow run encountered an exception: "
-_EXITED = re.compile(r"Process exited with status code: (-?\d+)")
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,6 @@ def to_run(run: "FlowRun", flow: str, deployment: str | None) -> Run:
     duration = (ended - run.start_time).total_seconds() if run.start_time and ended else None
     snapshot = run.labels.get(SNAPSHOT)
     again = run.labels.get(AGAIN)
-    completed = state is None or state.is_completed() or state.is_scheduled() or state.is_running()
     return Run(
         id=str(run.id),
         name=run.name,
@@ -171,7 +168,7 @@ def to_run(run: "FlowRun", flow: str, deployment: str | None) -> Run:
         started=_time(run.start_time),
         duration=duration,
         snapshot=str(snapshot) if snapshot else None,
-        reason=None if completed or state is None else _one_line(state.message),
+        reason=_reason(run),
         again=str(again) if again else None,
     )
 
@@ -180,12 +177,22 @@ def _time(value: datetime | None) -> str | None:
     return value.astimezone(UTC).isoformat(timespec="seconds") if value is not None else None
 
 
-def _one_line(message: str | None) -> str:
+def _reason(run: "FlowRun") -> str | None:
+    """Why a run did not complete, or has not begun."""
+    state = run.state
+    if state is None or state.is_completed() or state.is_scheduled() or state.is_running():
+        return None
+    code = exit_code(state.message)
+    if code is not None:
+        return reason_of_exit(run.id, code)
+    if state.message:
+        return _one_line(state.message)
+    return "no reason was recorded" if state.is_final() else None
+
+
+def _one_line(message: str) -> str:
     """A reason without the words that Prefect puts before and the class of the error."""
-    line = " ".join((message or "no reason was recorded").split()).removeprefix(_RAISED)
-    if exited := _EXITED.match(line):
-        code = int(exited[1])
-        return f"its process was ended by {signal.Signals(-code).name}" if code < 0 else exited[0]
+    line = " ".join(message.split()).removeprefix(_RAISED)
     kind, colon, rest = line.partition(": ")
     return rest if colon and kind.isidentifier() and kind[:1].isupper() and rest else line
 

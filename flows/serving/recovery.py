@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flows.notices import notify
-from flows.runs.labels import PROCESS, process_of
+from flows.runs.labels import PROCESS, STORE, process_of
 from flows.serving.unfinished import tasks_left, tasks_of, unfinished_runs
 from store import process
 
@@ -33,6 +33,7 @@ class Broken:
     id: str
     flow: str
     reason: str
+    store: str | None
     told: bool
     """Whether it is one to tell somebody of: no part of another, and not cancelled."""
 
@@ -62,7 +63,7 @@ def recover(*, ours: bool, served: Collection[UUID] = (), alone: bool = False) -
         _end_left_tasks(client, ours=ours)
     for run in broken:  # last, since the receiver may be slow
         if run.told:
-            notify.failed(flow=run.flow, run=run.id, state="Crashed", reason=run.reason)
+            notify.failed(flow=run.flow, run=run.id, state="Crashed", reason=run.reason, store=run.store)
     return broken
 
 
@@ -128,7 +129,10 @@ def _end(client: "SyncPrefectClient", run: "FlowRun") -> Broken | None:
     if after is not None and not after.is_final():
         client.set_flow_run_state(run.id, state, force=True)
     told = run.parent_task_run_id is None and state.type == StateType.CRASHED
-    return Broken(str(run.id), client.read_flow(run.flow_id).name, reason, told)
+    store = run.labels.get(STORE)
+    return Broken(
+        str(run.id), client.read_flow(run.flow_id).name, reason, str(store) if store else None, told
+    )
 
 
 def _end_left_tasks(client: "SyncPrefectClient", *, ours: bool) -> None:

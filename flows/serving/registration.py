@@ -1,17 +1,19 @@
 """Making deployments known to a Prefect API: for the workers of a pool, or for a process that runs them."""
 
+import difflib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from flows.errors import ScheduleError
+from flows.errors import DeploymentNotFound, ScheduleError
 from flows.serving.deployments import Deployment
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
+    from prefect.client.schemas.responses import DeploymentResponse
     from prefect.deployments.runner import RunnerDeployment
     from prefect.exceptions import PrefectHTTPStatusError
 
@@ -130,7 +132,8 @@ def start_run(name: str, parameters: dict[str, Any]) -> str:
         name: that of the deployment, or `flow/deployment`.
 
     Raises:
-        ScheduleError: there is no such deployment or more than one, or its flow takes no such parameters.
+        DeploymentNotFound: there is no such deployment.
+        ScheduleError: there is more than one, or its flow takes no such parameters.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import (
@@ -148,7 +151,7 @@ def start_run(name: str, parameters: dict[str, Any]) -> str:
         )
         if not found:
             known = sorted(deployment.name for deployment in client.read_deployments())
-            raise ScheduleError(
+            raise DeploymentNotFound(
                 f"there is no deployment {name!r}; known are {', '.join(known) or 'none'}: `cellar serve` "
                 "and `cellar deploy` register those of a file"
             )
@@ -171,11 +174,22 @@ def start_run_of(deployment: UUID, parameters: dict[str, Any]) -> str:
     from prefect.exceptions import PrefectHTTPStatusError
 
     with get_client(sync_client=True) as client:
+        if parameters:
+            _check_names(client.read_deployment(deployment), parameters)
         try:
             return str(client.create_flow_run_from_deployment(deployment, parameters=parameters).id)
         except PrefectHTTPStatusError as error:
             name = client.read_deployment(deployment).name
             raise ScheduleError(f"deployment {name} refuses these parameters: {refusal_of(error)}") from error
+
+
+def _check_names(deployment: "DeploymentResponse", parameters: dict[str, Any]) -> None:
+    known = list((deployment.parameter_openapi_schema or {}).get("properties", {}))
+    unknown = [name for name in parameters if name not in known]
+    if unknown and deployment.enforce_parameter_schema:  # of names alone a Prefect API enforces nothing
+        near = difflib.get_close_matches(unknown[0], known, n=2, cutoff=0.75)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
+        raise ScheduleError(f"deployment {deployment.name} has no parameter {unknown[0]!r}; {hint}")
 
 
 def refusal_of(error: "PrefectHTTPStatusError") -> str:

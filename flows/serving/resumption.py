@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from flows.runs.exits import ended_by_itself
 from flows.runs.labels import AGAIN, ATTEMPT, REFUSED
 from flows.serving.registration import refusal_of
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas import FlowRun
+    from prefect.client.schemas.objects import StateType
 
 ATTEMPTS = 3
 """Runs that one piece of work gets: what breaks off so often needs somebody to look at it."""
 _STOPPED = "Runner is shutting down."
 """What Prefect's runner says of runs that it ends because it was asked to stop."""
+_ONE_TOO_MANY = "Deployment concurrency limit reached."
+"""What Prefect says of runs that a deployment with CANCEL_NEW refuses."""
 _RECENT = timedelta(days=7)
+_NEWEST = 200
 _MOMENT = "at"
 """Parameter of flows whose work depends on the moment that they were scheduled for."""
 
@@ -40,16 +45,21 @@ class Again:
 
 
 def resume(deployment_ids: Sequence[UUID]) -> list[Again]:
-    """Start the last run of each deployment again if it was broken off.
+    """Start runs of deployments again that were broken off, unless a later one did the same work.
 
     A run that failed by itself is not repeated, nor one that somebody cancelled. One whose parameters the
-    flow no longer takes is tried once.
+    flow no longer takes is tried once. Where a deployment refuses a run while another works, the repetition
+    waits for that.
     """
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        found = [_last(client, deployment) for deployment in deployment_ids]
-        return [_tried(client, last) for last in found if last is not None and _broken_off(last)]
+        return [
+            _tried(client, run)
+            for deployment in deployment_ids
+            for run in _broken_off(client, deployment)
+            if not _would_be_refused(client, deployment)
+        ]
 
 
 def _tried(client: "SyncPrefectClient", run: "FlowRun") -> Again:
@@ -69,33 +79,97 @@ def _tried(client: "SyncPrefectClient", run: "FlowRun") -> Again:
     return again
 
 
-def _last(client: "SyncPrefectClient", deployment: UUID) -> "FlowRun | None":
+def _broken_off(client: "SyncPrefectClient", deployment: UUID) -> list["FlowRun"]:
+    """Runs to go on with, in the order of their start."""
+    from prefect.client.schemas.objects import StateType
+
+    ended = [StateType.CRASHED, StateType.CANCELLED]
+    broken = [run for run in _recent(client, deployment, ended) if _goes_on(run)]
+    if not broken:
+        return []
+    started = _recent(client, deployment, list(StateType))
+    return [run for run in broken if not any(_replaces(other, run) for other in started)]
+
+
+def _recent(client: "SyncPrefectClient", deployment: UUID, states: "list[StateType]") -> list["FlowRun"]:
+    """The newest runs that started or ended without a start, in the order of that."""
     from prefect.client.schemas.filters import (
         DeploymentFilter,
         DeploymentFilterId,
         FlowRunFilter,
         FlowRunFilterStartTime,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
     )
     from prefect.client.schemas.sorting import FlowRunSort
 
     found = client.read_flow_runs(
         flow_run_filter=FlowRunFilter(
-            start_time=FlowRunFilterStartTime(after_=datetime.now(UTC) - _RECENT, is_null_=False)
+            start_time=FlowRunFilterStartTime(after_=datetime.now(UTC) - _RECENT, is_null_=False),
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=states)),
         ),
         deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment])),
         sort=FlowRunSort.START_TIME_DESC,
-        limit=1,
+        limit=_NEWEST,
     )
-    return found[0] if found else None
+    return found[::-1]
 
 
-def _broken_off(run: "FlowRun") -> bool:
+def _goes_on(run: "FlowRun") -> bool:
+    if not _is_broken(run) or not {AGAIN, REFUSED}.isdisjoint(run.labels):
+        return False
+    return int(run.labels.get(ATTEMPT, 0)) + 1 < ATTEMPTS and not ended_by_itself(run)
+
+
+def _is_broken(run: "FlowRun") -> bool:
+    """Whether a run ended though nobody wanted it to, and not by an error of its own."""
     state = run.state
-    if state is None or not {AGAIN, REFUSED}.isdisjoint(run.labels):
+    if state is None or not state.is_cancelled():
+        return state is not None and state.is_crashed()
+    return state.message == _STOPPED or (state.message == _ONE_TOO_MANY and ATTEMPT in run.labels)
+
+
+def _replaces(other: "FlowRun", run: "FlowRun") -> bool:
+    """Whether a run does the work of one that was broken off: it is later, and nobody cancelled it."""
+    assert run.start_time is not None, "only such runs were asked for"
+    return (
+        other.start_time is not None
+        and other.start_time > run.start_time
+        and other.parameters == run.parameters
+        and other.state is not None
+        and (not other.state.is_cancelled() or _is_broken(other))
+    )
+
+
+def _would_be_refused(client: "SyncPrefectClient", deployment: UUID) -> bool:
+    """Whether the deployment cancels a new run at this moment, since as many as it allows are at work."""
+    from prefect.client.schemas.filters import (
+        DeploymentFilter,
+        DeploymentFilterId,
+        FlowRunFilter,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
+    )
+    from prefect.client.schemas.objects import ConcurrencyLimitStrategy, StateType
+
+    found = client.read_deployment(deployment)
+    limit, options = found.global_concurrency_limit, found.concurrency_options
+    if limit is None or options is None:
         return False
-    if int(run.labels.get(ATTEMPT, 0)) + 1 >= ATTEMPTS:
+    if options.collision_strategy != ConcurrencyLimitStrategy.CANCEL_NEW:
         return False
-    return state.is_crashed() or (state.is_cancelled() and state.message == _STOPPED)
+    working = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
+    runs = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=working))),
+        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment])),
+    )
+    return sum(map(_is_due, runs)) >= limit.limit
+
+
+def _is_due(run: "FlowRun") -> bool:
+    """Whether an unfinished run has begun, or is about to."""
+    planned = run.next_scheduled_start_time
+    return planned is None or planned <= datetime.now(UTC)
 
 
 def _again(client: "SyncPrefectClient", run: "FlowRun") -> str:

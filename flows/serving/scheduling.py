@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
-from flows.errors import ScheduleError
+from flows.errors import DeploymentNotFound, ScheduleError
 from flows.serving.deployments import known_zone
 from flows.serving.registration import start_run
 
@@ -32,7 +32,7 @@ def start_all(deployments: Sequence[str]) -> dict[str, str | None]:
     for name in deployments:
         try:
             started[name] = start_run(name, {})
-        except ScheduleError as error:  # the work of this run is done all the same
+        except (DeploymentNotFound, ScheduleError) as error:  # the work of this run is done all the same
             get_run_logger().warning("%s was not started: %s", name, error)
             started[name] = None
     return started

@@ -15,6 +15,7 @@ from uuid import UUID
 import httpx
 
 from flows.errors import PrefectServerError, SettingsError
+from flows.notices import notify
 from flows.serving.api import answering, configured_url, using
 from flows.serving.api_process import ApiProcess, free_port
 from flows.serving.deployments import Deployment
@@ -147,13 +148,14 @@ def _run(runner: "Runner", watcher: "_Watcher") -> None:
         ) from error
     finally:
         watcher.stop()
+        notify.stopping.clear()
         signal.signal(signal.SIGINT, previous)
     if watcher.error is not None:
         raise watcher.error
 
 
 class _Watcher(threading.Thread):
-    """Restarts a server that died, and ends and repeats runs whose process is gone."""
+    """Restarts a server that died, and ends and repeats runs whose process is gone; not during a stop."""
 
     def __init__(
         self, runner: "Runner", ids: Sequence[UUID], server: ApiProcess | None, lock: ServeLock, say: Say
@@ -169,7 +171,7 @@ class _Watcher(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        while True:
+        while not self._over.is_set() and not self._runner.stopping:
             try:
                 self._revive()
                 for broken in recover(ours=self._server is not None, served=self._ids):
@@ -182,8 +184,7 @@ class _Watcher(threading.Thread):
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ends leaves all unwatched
                 _LOG.warning("a look at the runs failed and is repeated: %s", error)
-            if self._over.wait(WATCH_S if self._server is not None else _SHARED_WATCH_S):
-                return
+            self._over.wait(WATCH_S if self._server is not None else _SHARED_WATCH_S)
 
     def _revive(self) -> None:
         if self._server is None or self._server.returncode is None:

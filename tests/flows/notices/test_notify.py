@@ -273,6 +273,20 @@ def test_a_flow_that_fails_tells_it_once_with_its_reason_and_store(
     assert len(told["run"]) == 36
 
 
+def test_what_a_part_found_is_told_of_the_run_that_is_listed(prefect_server: str, receiver: Receiver) -> None:
+    from flows.runs.listing import list_runs
+
+    settings = load_settings(store="file:/srv/store")
+    found = {"retrieval": {"recall_at_1": 0.5}}
+    inner = flow(lambda: degraded.tell_of_evaluation(settings, "5" * 64, found), name="part")
+    name = f"outer-{os.getpid()}"
+    flow(lambda: inner(), name=name)()
+
+    [told] = receiver.messages
+    [listed] = list_runs(flow=name)
+    assert (told["event"], told["flow"], told["run"]) == ("degraded", name, listed.id)
+
+
 @pytest.mark.parametrize(("error", "told"), [(KeyboardInterrupt, 0), (SystemExit, 1)])
 def test_a_flow_that_somebody_interrupts_is_no_news(
     prefect_server: str, receiver: Receiver, error: type[BaseException], told: int

@@ -54,7 +54,7 @@ def hanging(prefect_server: str, request: pytest.FixtureRequest) -> Iterator["su
         [sys.executable, "-c", HANG, f"hanging-{request.node.name}"],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PREFECT_API_URL": prefect_server},
+        env=os.environ | {"PREFECT_API_URL": prefect_server, "CELLAR_STORE": "file:/srv/store"},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
@@ -90,7 +90,9 @@ def test_a_killed_run_is_ended_with_its_parts_and_gives_its_slot_back(
 
     hanging.send_signal(signal.SIGKILL)
     hanging.wait()
-    assert {broken.flow for broken in recover(ours=False)} == {flow, "inner"}
+    found = recover(ours=False)
+    assert {broken.flow for broken in found} == {flow, "inner"}
+    assert {broken.store for broken in found} == {"file:/srv/store"}
 
     [crashed] = list_runs(flow=flow)
     assert crashed.state == "Crashed"

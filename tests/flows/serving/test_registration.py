@@ -12,9 +12,9 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.responses import DeploymentResponse
-from prefect.states import Cancelled, Completed, Crashed, Failed, Running, State
+from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Running, State
 
-from flows.errors import ScheduleError
+from flows.errors import DeploymentNotFound, ScheduleError
 from flows.runs.labels import AGAIN
 from flows.serving.deployments import Deployment, load_deployments
 from flows.serving.registration import deploy, drop_missed, start_run
@@ -37,7 +37,7 @@ def deployment(pool: str) -> UUID:
     return deployed(f"test-{uuid4().hex[:8]}")
 
 
-def deployed(name: str) -> UUID:
+def deployed(name: str, **changes: object) -> UUID:
     schedules = [{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}]
     made = Deployment.model_validate(
         {
@@ -45,6 +45,7 @@ def deployed(name: str) -> UUID:
             "entrypoint": "flows.scheduled.update",
             "parameters": {"head": "docs", "timezone": "Asia/Tokyo"},
             "schedules": schedules,
+            **changes,
         }
     )
     [identity] = deploy([made], "cellar").values()
@@ -96,10 +97,12 @@ def test_a_run_is_asked_for_by_name(deployment: UUID) -> None:
         run = client.read_flow_run(UUID(start_run(name, {"head": "notes"})))
     assert run.deployment_id == deployment
     assert run.parameters == {"head": "notes", "timezone": "Asia/Tokyo"}
-    with pytest.raises(ScheduleError, match="there is no deployment 'other'; known are"):
+    with pytest.raises(DeploymentNotFound, match="there is no deployment 'other'; known are"):
         start_run("other", {})
     with pytest.raises(ScheduleError, match=f"deployment {name} refuses these parameters"):
         start_run(name, {"wait_minutes": "long"})
+    with pytest.raises(ScheduleError, match="has no parameter 'wait_minuets'; did you mean wait_minutes"):
+        start_run(name, {"wait_minuets": 1})
 
 
 def test_of_two_flows_with_a_deployment_of_that_name_one_is_to_be_named(pool: str) -> None:
@@ -136,12 +139,14 @@ def broken_off(client: SyncPrefectClient, run: UUID, end: "State[object]") -> No
     ("end", "goes_on"),
     [
         (Crashed(message="its process ended without a word"), True),
+        (Crashed(message="Process exited with status code: -9. It was killed."), True),
+        (Crashed(message="Process exited with status code: 1. A general error."), False),
         (Cancelled(message="Runner is shutting down."), True),
         (Cancelled(message="somebody did not want it"), False),
         (Failed(message="bad input"), False),
         (Completed(), False),
     ],
-    ids=["crashed", "stopped", "cancelled", "failed", "completed"],
+    ids=["crashed", "killed", "ended", "stopped", "cancelled", "failed", "completed"],
 )
 def test_only_what_broke_off_goes_on(deployment: UUID, end: "State[object]", goes_on: bool) -> None:
     with get_client(sync_client=True) as client:
@@ -159,6 +164,52 @@ def test_only_what_broke_off_goes_on(deployment: UUID, end: "State[object]", goe
             meant = datetime.fromisoformat(again.parameters["at"])
             assert meant == client.read_flow_run(run.id).expected_start_time
             assert meant.utcoffset() == timedelta(hours=9)
+
+
+def test_a_later_run_replaces_one_that_broke_off_only_if_it_does_the_same(deployment: UUID) -> None:
+    with get_client(sync_client=True) as client:
+        parameters = [{"head": "notes"}, {"head": "notes"}, {"head": "other"}]
+        first, second, third = (
+            client.create_flow_run_from_deployment(deployment, parameters=given).id for given in parameters
+        )
+        broken_off(client, first, Crashed(message="gone"))
+        broken_off(client, second, Crashed(message="gone"))
+        broken_off(client, third, Cancelled(message="somebody did not want it"))
+        assert [again.old for again in resume([deployment])] == [str(second)]
+        assert resume([deployment]) == []
+
+
+def test_what_goes_on_waits_for_a_run_that_would_have_it_refused(pool: str) -> None:
+    limit = {"limit": 1, "collision_strategy": "CANCEL_NEW"}
+    deployment = deployed(f"test-{uuid4().hex[:8]}", concurrency_limit=limit)
+
+    def began(run: UUID) -> str | None:
+        client.set_flow_run_state(run, Pending())
+        state: State[object] | None = client.read_flow_run(run).state
+        return state.message if state is not None else None
+
+    with get_client(sync_client=True) as client:
+        broken, other = (
+            client.create_flow_run_from_deployment(deployment, parameters={"head": head}).id
+            for head in ("notes", "other")
+        )
+        assert not began(broken)
+        client.set_flow_run_state(broken, Crashed(message="gone"), force=True)
+        assert not began(other)
+        assert resume([deployment]) == []
+
+        client.set_flow_run_state(other, Completed(), force=True)
+        [again] = resume([deployment])
+        assert (again.old, again.new is not None) == (str(broken), True)
+
+        quicker = client.create_flow_run_from_deployment(deployment, parameters={"head": "quicker"}).id
+        assert not began(quicker)
+        assert began(UUID(again.new)) == "Deployment concurrency limit reached."
+        assert resume([deployment]) == []
+        client.set_flow_run_state(quicker, Completed(), force=True)
+        [last] = resume([deployment])
+        assert last.old == again.new
+        assert client.read_flow_run(UUID(last.new)).parameters["head"] == "notes"
 
 
 def test_what_breaks_off_again_and_again_is_left_alone(deployment: UUID) -> None:
