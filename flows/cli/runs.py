@@ -164,8 +164,6 @@ def _seconds(value: float | None) -> str:
 
 
 def _lines(found: "Details", url: str, commits: list["Commit"]) -> Iterator[str]:
-    from flows.formatting import flatten
-
     run = found.run
     facts = {
         "run": f"{run.id} ({run.name})",
@@ -180,13 +178,7 @@ def _lines(found: "Details", url: str, commits: list["Commit"]) -> Iterator[str]
         "store": url,
     }
     yield from columns([(name, value) for name, value in facts.items() if value])
-    for title, values in (
-        ("parameters", found.parameters),
-        ("resolved parameters", found.params),
-        ("settings", found.settings),
-    ):
-        if values:
-            yield from ("", title, *(f"  {line}" for line in columns(list(flatten(values)))))
+    yield from _section("parameters", found.parameters)
     if found.tasks:
         rows = [
             (task["flow"], task["task"], task["state"], _seconds(task["seconds"]), task["message"] or "")
@@ -199,6 +191,15 @@ def _lines(found: "Details", url: str, commits: list["Commit"]) -> Iterator[str]
     if commits:
         shown = [(c.sequence, c.time, c.action, " ".join(c.message.split())) for c in commits]
         yield from ("", "commits", *(f"  {line}" for line in columns(shown)))
+    yield from _section("resolved parameters", found.params)
+    yield from _section("settings", found.settings)
+
+
+def _section(title: str, values: dict[str, Any] | None) -> Iterator[str]:
+    from flows.formatting import flatten
+
+    if values:
+        yield from ("", title, *(f"  {line}" for line in columns(list(flatten(values)))))
 
 
 def _table(data: Any) -> Iterator[str]:

@@ -68,7 +68,7 @@ def deploy(*, file: Path = _FILE, only: _Names = None, pool: str | None = None, 
     pool
         The work pool; otherwise work_pool.name in the file.
     """
-    from flows.errors import PrefectServerError
+    from flows.errors import SettingsError
     from flows.serving.api import configured_url, prefect_api
     from flows.serving.deployments import load_deployments
     from flows.serving.lock import serving
@@ -77,7 +77,7 @@ def deploy(*, file: Path = _FILE, only: _Names = None, pool: str | None = None, 
     deployments = load_deployments(file, only or ())
     home = session.settings.work_dir / "prefect"
     if configured_url() is None and serving(home) is None:
-        raise PrefectServerError(
+        raise SettingsError(
             "no Prefect API is configured; set PREFECT_API_URL to the one that the workers use"
         )
     with prefect_api(home) as url:

@@ -21,6 +21,13 @@ def test_a_command_of_the_page_is_understood(command: str) -> None:
     assert bound is not None
 
 
+def test_the_file_of_the_page_can_be_served(tmp_path: Path) -> None:
+    [file] = re.findall(r"^```yaml\n(deployments:.*?)```", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "prefect.yaml").write_text(file)
+    [deployment] = load_deployments(tmp_path / "prefect.yaml")
+    assert deployment.flow().name == "update"
+
+
 def test_flows_and_parameters_of_the_page_are_those_that_there_are() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (`\w+`[^|]*) \|", PAGE, re.MULTILINE)
     shown = {flow: re.findall(r"`(\w+)`", parameters) for flow, parameters in rows}

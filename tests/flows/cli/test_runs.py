@@ -1,13 +1,16 @@
 """Runs on the command line: listed, shown by a few digits, and started only where somebody runs them."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from store import Store
 from store.errors import Unreachable
+from tests.e2e.workplace import ROOT
 from tests.store.samples import memory
 
 Cellar = Callable[..., tuple[int, str, str]]
@@ -41,6 +44,40 @@ def test_a_run_is_listed_and_shown_by_the_first_digits_of_its_id(cellar: Cellar,
     assert [task["state"] for task in shown["tasks"]] == ["Completed"]
 
 
+def test_what_a_run_did_is_shown_before_all_that_it_was_told(cellar: Cellar, prefect_server: str) -> None:
+    from flows.engine import bind, flow
+    from flows.params import Params
+    from flows.runs.listing import list_runs
+
+    def work(params: Params) -> None:
+        bind(lambda: None, name="step")()
+
+    name = f"told-{uuid4().hex[:8]}"
+    flow(work, name=name)(Params())
+    [run] = list_runs(flow=name)
+
+    code, out, err = cellar("runs", "show", run.id)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines.index("tasks") < lines.index("resolved parameters")
+
+
+def test_a_run_that_has_not_begun_needs_no_reason(cellar: Cellar, prefect_server: str) -> None:
+    from prefect import Flow
+    from prefect.client.orchestration import get_client
+    from prefect.states import Cancelled, Submitting
+
+    name = f"submitted-{uuid4().hex[:8]}"
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run(Flow(fn=lambda: None, name=name), state=Submitting())
+        code, out, err = cellar("runs", "--flow", name, "--json")
+        assert code == 0, err
+        [shown] = json.loads(out)
+        assert (shown["state"], shown["reason"]) == ("Submitting", None)
+        client.set_flow_run_state(run.id, Cancelled(), force=True)
+    assert json.loads(cellar("runs", "--flow", name, "--json")[1])[0]["reason"] == "no reason was recorded"
+
+
 def test_a_run_is_shown_though_its_store_cannot_be_reached(
     cellar: Cellar, verified: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +97,7 @@ def test_a_run_is_shown_though_its_store_cannot_be_reached(
         (("show", "ffffffff"), 4, "no run has an id that begins with ffffffff"),
         (("show", "f"), 2, "is too short for the id of a run"),
         (("--state", "tired"), 2, "no run is ever 'tired'; states are scheduled, pending, running"),
-        (("start", "nothing"), 2, "there is no deployment 'nothing'"),
+        (("start", "nothing"), 4, "there is no deployment 'nothing'"),
         (("start", "nothing", "--set", "limit"), 2, "is not of the form name=value"),
     ],
 )
@@ -87,4 +124,8 @@ def test_without_a_database_nothing_ran_and_nothing_is_started(
         assert (code, err.count("\n")) == (6, 1)
         assert "nobody would run it: start `cellar serve` first" in err
         assert cellar("deploy")[0] == 2  # no file
+        shutil.copy(ROOT / "prefect.yaml", workplace)
+        code, _, err = cellar("deploy", "--pool", "cellar")
+        assert (code, err.count("\n")) == (3, 1)
+        assert "no Prefect API is configured; set PREFECT_API_URL" in err
     assert not (workplace / "build").exists()
