@@ -70,16 +70,18 @@ def deploy(*, file: Path = _FILE, only: _Names = None, pool: str | None = None, 
     """
     from flows.errors import SettingsError
     from flows.serving.api import configured_url, prefect_api
-    from flows.serving.deployments import load_deployments
     from flows.serving.lock import serving
-    from flows.serving.registration import deploy as register
 
-    deployments = load_deployments(file, only or ())
     home = session.settings.work_dir / "prefect"
     if configured_url() is None and serving(home) is None:
         raise SettingsError(
             "no Prefect API is configured; set PREFECT_API_URL to the one that the workers use"
         )
+
+    from flows.serving.deployments import load_deployments
+    from flows.serving.registration import deploy as register
+
+    deployments = load_deployments(file, only or ())
     with prefect_api(home) as url:
         registered = register(deployments, pool)
     session.emit(
