@@ -57,10 +57,14 @@ def runs(workplace: Workplace, *options: str) -> list[dict[str, str]]:
     return list(json.loads(listed.out))
 
 
-def served_states(workplace: Workplace) -> list[str]:
-    """States of the runs of deployments, straight from the database of the server."""
+def served_states(workplace: Workplace, deployment: str = "%") -> list[str]:
+    """States of the runs of deployments, all or one of them, straight from the database of the server."""
     with sqlite3.connect(workplace.work / "prefect" / "prefect.db") as database:
-        found = database.execute("select state_name from flow_run where deployment_id is not null")
+        found = database.execute(
+            "select flow_run.state_name from flow_run join deployment on deployment.id = deployment_id "
+            "where deployment.name like ?",
+            [deployment],
+        )
         return [name for (name,) in found]
 
 

@@ -51,7 +51,7 @@ def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
     serving = fresh.start("serve", "--now", "update", **environment)
     try:
         wait_for(lambda: store.head(head) != snapshot, serving, every=0.2)
-        wait_for(lambda: "Completed" in served_states(fresh), serving, every=0.2)
+        wait_for(lambda: "Completed" in served_states(fresh, "update"), serving, every=0.2)
     finally:
         serving.terminate()
         served = ended_of(serving)

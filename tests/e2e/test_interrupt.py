@@ -9,7 +9,16 @@ import pytest
 
 from flows.pins import Stage
 from tasks.checkpoint import load_checkpoint
-from tests.e2e.workplace import REMEMBERED, TOKENIZED, TRAINED, Workplace, ended, servers_of, wait_for
+from tests.e2e.workplace import (
+    PROGRAM,
+    REMEMBERED,
+    TOKENIZED,
+    TRAINED,
+    Workplace,
+    ended,
+    servers_of,
+    wait_for,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +30,7 @@ def press_ctrl_c(workplace: Workplace, process: subprocess.Popen[str]) -> None:
 
     assert end.code == 130, end
     said = [line for line in end.err.splitlines() if line.startswith("cellar: ")]
-    command = shlex.join(["cellar", *process.args[3:]])  # type: ignore[index]
+    command = shlex.join(["cellar", *process.args[len(PROGRAM) :]])  # type: ignore[index]
     assert said == [
         f"cellar: interrupted; the store is consistent, and `{command}` continues from what is already "
         "published"
