@@ -243,7 +243,9 @@ class Truth:
 
     def is_whole(self, snapshot: str) -> bool:
         """Tell whether every byte of a snapshot is there."""
-        head = self._bodies.get(f"snapshots/{snapshot}.json")
+        return self._is_whole(self._bodies.get(f"snapshots/{snapshot}.json"))
+
+    def _is_whole(self, head: Body) -> bool:
         rows = head and self._bodies.get(f"snapshots/{json.loads(head)['rows']}.parquet")
         return bool(rows) and all(self._payload(row) is not None for row in _table(rows or b""))
 
@@ -256,7 +258,7 @@ class Truth:
         old, key = self._bodies.get(event.key), event.key
         if event.body is None:
             self._judge_delete(event)
-        elif old is not None and _ONCE.fullmatch(key):
+        elif old is not None and _ONCE.fullmatch(key) and not self._renews_head(event):
             raise Broken(f"{key} was written a second time by {event.client}")
         named = _CONTENT.fullmatch(key)
         if named and event.body is not None and hashlib.sha256(event.body).hexdigest() not in named.groups():
@@ -317,6 +319,15 @@ class Truth:
             if payload is None:
                 raise Broken(f"entry {number} shows {row['name']}, whose pack is missing or another")
             yield Place(row["version"], row["name"], row["recipe"], row["pack"], number, payload)
+
+    def _renews_head(self, event: Event) -> bool:
+        """Tell whether a snapshot's record gives way to one of the same snapshot, whose every byte is there.
+
+        A pin that cannot read the record that it finds, if only for damage on the way, writes its own.
+        """
+        if event.body is None or not _HEAD.fullmatch(event.key):
+            return False
+        return event.key == f"snapshots/{json.loads(event.body)['id']}.json" and self._is_whole(event.body)
 
     def _payload(self, row: Mapping[str, Any]) -> bytes | None:
         """Return the payload of a row, None if its pack is missing or another."""
