@@ -30,10 +30,10 @@ from tasks.assembly.train import (
     CurvePoint,
     TrainingData,
     new_core,
-    product_dtype,
     target_nll,
     train,
 )
+from tasks.assembly.training import CoreTraining, product_dtype
 
 __all__ = [
     "MEMORY",
@@ -50,6 +50,7 @@ __all__ = [
     "CoreArchitecture",
     "CoreState",
     "CoreTrainer",
+    "CoreTraining",
     "CurvePoint",
     "EvidenceMix",
     "Field",

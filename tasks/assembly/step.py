@@ -14,7 +14,8 @@ from tasks.assembly.batches import AttachmentRows, LanguageStream
 from tasks.assembly.model import ResidualCore, load_core
 from tasks.assembly.params import AssemblyParams
 from tasks.assembly.readout import CellTable, TokenTable
-from tasks.assembly.train import TrainingData, new_core, product_dtype, train
+from tasks.assembly.train import TrainingData, new_core, train
+from tasks.assembly.training import product_dtype
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
 from tasks.corpus import (

@@ -1,15 +1,11 @@
 """Training of the skills core on prompts whose results are shown by every interface, then frozen for good."""
 
 import hashlib
-import math
-import time
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tasks.assembly import SKILL_TOKENS, ResidualCore, product_dtype
-from tasks.checkpoint import load_checkpoint, restore_training, save_checkpoint, training_tensors
+from tasks.assembly import SKILL_TOKENS, CoreTraining, ResidualCore, product_dtype
 from tasks.codec import Checkpoints
 from tasks.corpus import Tokenizer
 from tasks.progress import Progress, silent
@@ -18,51 +14,20 @@ from tasks.skills.params import SkillCoreParams, TokenParams
 from tasks.skills.render import Renderer, source_widths
 from tasks.skills.tasks import TaskMaker
 
-_BETAS = (0.9, 0.95)
 
+class SkillTrainer(CoreTraining):
+    """The core of skills on its way."""
 
-@dataclass
-class SkillTrainer:
-    """A core on its way; every batch follows from the seed and the number of finished updates."""
+    def __init__(
+        self, core: ResidualCore, renderer: Renderer, tasks: TaskMaker, params: SkillCoreParams
+    ) -> None:
+        super().__init__(core, params)
+        self.renderer, self.tasks, self.params = renderer, tasks, params
 
-    core: ResidualCore
-    renderer: Renderer
-    tasks: TaskMaker
-    params: SkillCoreParams
-    finished: int = 0
-
-    def __post_init__(self) -> None:
-        matrices = [p for p in self.core.parameters() if p.ndim > 1]
-        others = [p for p in self.core.parameters() if p.ndim <= 1]
-        decay = self.params.weight_decay
-        groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, lr=self.params.rate, betas=_BETAS)
-
-    def step(self) -> float:
-        """One update; returns its loss in nats."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.finished, self.params)
-        batch = training_batch(self.renderer, self.tasks, self.params, self.finished)
-        loss = batch_loss(self.core, batch, self.params.prompt_weight)
-        self.optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(self.core.parameters(), self.params.clip)
-        self.optimizer.step()
-        self.finished += 1
-        return float(loss.detach())
-
-    def save(self, checkpoints: Checkpoints) -> None:
-        """Keep everything that the next update depends on."""
-        tensors = training_tensors(self.core, self.optimizer)
-        save_checkpoint(checkpoints.folder, checkpoints.fingerprint, tensors, {"finished": self.finished})
-
-    def resume(self, checkpoints: Checkpoints) -> None:
-        """Continue from a kept state, if there is one."""
-        found = load_checkpoint(checkpoints.folder, checkpoints.fingerprint)
-        if found is not None:
-            tensors, record = found
-            restore_training(self.core, self.optimizer, tensors)
-            self.finished = int(record["finished"])
+    def loss(self, step: int) -> Tensor:
+        """The loss of an update's batch, see `batch_loss`."""
+        batch = training_batch(self.renderer, self.tasks, self.params, step)
+        return batch_loss(self.core, batch, self.params.prompt_weight)
 
 
 def new_skill_core(params: SkillCoreParams, tokens: TokenParams, tokenizer: Tokenizer) -> ResidualCore:
@@ -88,19 +53,7 @@ def train_skill_core(
     Equal inputs, device and thread count give equal bytes, also when the training was interrupted and
     continued from its checkpoint.
     """
-    trainer = SkillTrainer(core, renderer, tasks, params)
-    if checkpoints is not None:
-        trainer.resume(checkpoints)
-    saved = time.monotonic()
-    while trainer.finished < params.steps:
-        loss = trainer.step()
-        progress(trainer.finished, params.steps, loss=loss)
-        if checkpoints is not None and time.monotonic() - saved >= checkpoints.seconds:
-            trainer.save(checkpoints)
-            saved = time.monotonic()
-    for parameter in core.parameters():
-        parameter.requires_grad_(False)
-    core.eval()
+    SkillTrainer(core, renderer, tasks, params).run(progress, checkpoints)
 
 
 def batch_loss(core: ResidualCore, batch: SkillBatch, prompt_weight: float) -> Tensor:
@@ -112,12 +65,3 @@ def batch_loss(core: ResidualCore, batch: SkillBatch, prompt_weight: float) -> T
     answer, prompt = (nll_BL[part_BL[:, 1:]].mean() for part_BL in (batch.is_answer_BL, batch.is_prompt_BL))
     loss: Tensor = answer + prompt_weight * prompt
     return loss
-
-
-def learning_rate(step: int, params: SkillCoreParams) -> float:
-    """Rate of update `step` (from 0): linear warm-up, then a cosine from `rate` to `rate_floor`."""
-    if step < params.warmup_steps:
-        return params.rate * (step + 1) / params.warmup_steps
-    span = max(1, params.steps - params.warmup_steps)
-    cosine = 0.5 * (1 + math.cos(math.pi * (step - params.warmup_steps) / span))
-    return params.rate_floor + (params.rate - params.rate_floor) * cosine

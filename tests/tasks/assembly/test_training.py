@@ -20,10 +20,10 @@ from tasks.assembly import (
     TrainingData,
     check_train_split,
     new_core,
+    product_dtype,
     target_nll,
     train,
 )
-from tasks.assembly.train import product_dtype
 from tasks.codec import Checkpoints, Codec, CodecArchitecture, blocks, freeze
 from tasks.corpus import EOS, TokenizerParams, element_split, train_bpe
 from tasks.errors import TooLittleText
