@@ -7,10 +7,11 @@ from tasks.evaluation.evidence import EvidenceReader, Shown
 from tasks.evaluation.gains import Gains, gains
 from tasks.evaluation.language import LanguageFigures, language_figures
 from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.publication import PublishedEvaluation, find_evaluation, publish_evaluation
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import Sample, encode_samples, load_samples
 from tasks.evaluation.score import Scores, greedy, score
-from tasks.evaluation.step import AttachmentResult, evaluate_attachment
+from tasks.evaluation.step import evaluate_attachment
 from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
 
@@ -18,7 +19,6 @@ __all__ = [
     "PREFIX",
     "QUOTE",
     "AccountRow",
-    "AttachmentResult",
     "AttachmentTask",
     "Category",
     "Condition",
@@ -33,6 +33,7 @@ __all__ = [
     "LanguageFigures",
     "Placement",
     "Plan",
+    "PublishedEvaluation",
     "Retriever",
     "Sample",
     "Scores",
@@ -40,6 +41,7 @@ __all__ = [
     "account",
     "encode_samples",
     "evaluate_attachment",
+    "find_evaluation",
     "gains",
     "greedy",
     "interval",
@@ -47,6 +49,7 @@ __all__ = [
     "load_samples",
     "make_tasks",
     "plan_evidence",
+    "publish_evaluation",
     "resampled_means",
     "score",
     "summarise",

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MEDIA = "application/vnd.apache.parquet"
-
 
 @dataclass(frozen=True)
 class Sample:

@@ -1,6 +1,5 @@
 """The evaluation room's door to the store: evaluate attachments to a core against a pinned snapshot."""
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store import Element, Recipe, Ref, Row, Snapshot, Store, canonical_json, fingerprint
+from store import Recipe, Ref, Row, Snapshot, Store
 from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer, element_split, load_tokenizer
@@ -20,27 +19,17 @@ from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, p
 from tasks.evaluation.evidence import EvidenceReader
 from tasks.evaluation.language import language_figures
 from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.publication import PublishedEvaluation, find_evaluation, publish_evaluation
 from tasks.evaluation.reconstruction import reconstructions
 from tasks.evaluation.run import Evaluator
-from tasks.evaluation.samples import MEDIA, Sample, encode_samples
+from tasks.evaluation.samples import Sample, encode_samples
 from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import AttachmentTask, make_tasks
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index
 
 RECIPE = "evaluation.attachment/1"
-JSON_MEDIA = "application/json"
-
-
-@dataclass(frozen=True)
-class AttachmentResult:
-    """A published evaluation: its summary (see `evaluate_attachment`), what it cost, and both elements."""
-
-    summary: dict[str, Any]
-    costs: dict[str, Any]
-    summary_ref: Ref
-    samples_ref: Ref
-    reused: bool
+SAMPLES_RECIPE = "evaluation.samples/1"
 
 
 def evaluate_attachment(
@@ -51,7 +40,7 @@ def evaluate_attachment(
     core: Ref,
     corpus: Sequence[Ref],
     progress: Progress = silent,
-) -> AttachmentResult:
+) -> PublishedEvaluation:
     """Evaluate a core on tasks from a snapshot's test-split memories under every evidence condition.
 
     Publishes `evaluation/<name>` (the summary as JSON: settings, counts, figures with intervals, gains,
@@ -65,8 +54,8 @@ def evaluate_attachment(
     """
     shards = sorted(corpus, key=lambda ref: ref.name)
     recipe = evaluation_recipe(params, snapshot.id, core, shards).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return _found(store, row)
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
     _check_core(store, snapshot, core)
     setting = _Setting.open(store, snapshot, core, shards)
     index = Index.open(store, snapshot)
@@ -96,7 +85,19 @@ def evaluate_attachment(
     summary["reconstruction"] = setting.reconstructions(index)
     summary["standalone"] = setting.standalone(params)
     summary["accounting"] = setting.accounting(store, core, samples)
-    return _publish(store, params, recipe, core, summary, samples, asdict(costs))
+    return publish_evaluation(
+        store,
+        params.name,
+        summary,
+        encode_samples(samples),
+        count=len(samples),
+        recipe=recipe,
+        samples_recipe=SAMPLES_RECIPE,
+        requires=(core.version,),
+        provenance={"snapshot": snapshot.id, "core": str(core)},
+        costs=asdict(costs),
+        message=f"Evaluate attachments to {core.name}: {summary['tasks']} tasks",
+    )
 
 
 def evaluation_recipe(params: EvaluationParams, snapshot: str, core: Ref, corpus: Sequence[Ref]) -> Recipe:
@@ -204,50 +205,3 @@ class _Setting:
             bytes_per_query=float(np.mean([s.bytes_read for s in shown])),
         )
         return [asdict(row) for row in table]
-
-
-def _publish(
-    store: Store,
-    params: EvaluationParams,
-    recipe: str,
-    core: Ref,
-    summary: dict[str, Any],
-    samples: Sequence[Sample],
-    costs: dict[str, Any],
-) -> AttachmentResult:
-    provenance = {"recipe": recipe, "snapshot": summary["snapshot"], "core": str(core)}
-    table = Element(
-        "evaluation",
-        f"{params.name}/samples",
-        encode_samples(samples),
-        media=MEDIA,
-        requires=(core.version,),
-        provenance={**provenance, "recipe": fingerprint("evaluation.samples/1", params={}, inputs=[recipe])},
-        facts={"samples": len(samples)},
-    )
-    report = Element(
-        "evaluation",
-        params.name,
-        canonical_json(summary),
-        media=JSON_MEDIA,
-        requires=(core.version, table.version),
-        provenance={**provenance, "samples": str(table.ref)},
-        facts=costs,
-    )
-    refs = store.publish(
-        [table, report], message=f"Evaluate attachments to {core.name}: {summary['tasks']} tasks"
-    )
-    by_name = {ref.name: ref for ref in refs}
-    return AttachmentResult(
-        json.loads(report.payload), costs, by_name[report.full_name], by_name[table.full_name], reused=False
-    )
-
-
-def _found(store: Store, row: Row) -> AttachmentResult:
-    return AttachmentResult(
-        json.loads(store.read(row)),
-        dict(row.facts),
-        row.ref,
-        Ref.parse(row.provenance["samples"]),
-        reused=True,
-    )

@@ -12,7 +12,6 @@ from tasks.skills.render import Interface, Renderer
 from tasks.skills.samples import SkillSample
 from tasks.skills.step import (
     SkillSet,
-    SkillsResult,
     evaluate_skills,
     find_skill_set,
     load_skill_samples,
@@ -46,7 +45,6 @@ __all__ = [
     "SkillSet",
     "SkillTask",
     "SkillsParams",
-    "SkillsResult",
     "Step",
     "TaskMaker",
     "Trap",

@@ -7,7 +7,6 @@ from tasks.skills.answer import Answer
 from tasks.skills.render import Interface, Renderer
 from tasks.skills.tasks import SkillTask
 
-MEDIA = "application/vnd.apache.parquet"
 STANDALONE, EXTERNAL, INTERVENTION = "standalone", "external-skill", "intervention"
 """Families, whose results are never mixed."""
 _INTEGER = re.compile(r"[+-]?\d+")

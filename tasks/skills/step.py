@@ -1,17 +1,16 @@
 """The skills room's door to the store: programs, tokenizer, controller and core, and their evaluation."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from store import Element, Recipe, Ref, Row, Store, canonical_json, fingerprint
+from store import Element, Recipe, Ref, Store
 from store.errors import ElementNotFound
 from tasks.assembly import ResidualCore, core_accounts, load_core
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints
 from tasks.corpus import Tokenizer, load_tokenizer
+from tasks.evaluation import PublishedEvaluation, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
 from tasks.skills.controller import load_controller
@@ -30,7 +29,6 @@ from tasks.skills.recipes import (
 )
 from tasks.skills.render import Renderer
 from tasks.skills.run import SkillEvaluator
-from tasks.skills.samples import MEDIA as TABLE_MEDIA
 from tasks.skills.samples import SkillSample
 from tasks.skills.summary import summarise
 from tasks.skills.tasks import Range, SkillTask, TaskMaker
@@ -38,6 +36,7 @@ from tasks.skills.train import new_skill_core, train_skill_core
 from tasks.skills.vocabulary import learn_vocabulary
 from tasks.tables import encode_records, load_records
 
+SAMPLES_RECIPE = "evaluation.skills.samples/1"
 JSON_MEDIA = "application/json"
 EVALUATED: tuple[tuple[Range, Split], ...] = (("train", "test"), ("disjoint", "test"))
 """Ranges of operands, each with the split of its phrasings."""
@@ -56,17 +55,6 @@ class SkillSet:
     def refs(self) -> list[Ref]:
         """All of its elements, programs first."""
         return [*self.programs.values(), self.tokenizer, self.controller, self.core]
-
-
-@dataclass(frozen=True)
-class SkillsResult:
-    """A published evaluation of skills: summary, what it cost, and both elements."""
-
-    summary: dict[str, Any]
-    costs: dict[str, Any]
-    summary_ref: Ref
-    samples_ref: Ref
-    reused: bool
 
 
 def publish_programs(store: Store, params: SkillsParams) -> dict[Operation, Ref]:
@@ -177,7 +165,7 @@ def train_core(
 
 def evaluate_skills(
     store: Store, params: SkillsParams, *, skills: SkillSet, progress: Progress = silent
-) -> SkillsResult:
+) -> PublishedEvaluation:
     """Evaluate routing, return interfaces, stopping and interventions on test prompts of both ranges.
 
     Publishes `evaluation/<name>` (the summary as JSON) and `evaluation/<name>/samples` (Parquet, one row per
@@ -185,8 +173,8 @@ def evaluate_skills(
     task-conditions.
     """
     recipe = evaluation_recipe(params, skills.refs).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return _found(store, row)
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
     core, renderer = open_skill_core(store, params, skills)
     evaluator = SkillEvaluator(core, renderer, open_pipeline(store, skills))
     chosen = params.evaluation
@@ -199,7 +187,19 @@ def evaluate_skills(
     summary["settings"] = params.model_dump(mode="json", by_alias=True)
     summary["elements"] = [str(ref) for ref in skills.refs]
     summary["accounting"] = {**asdict(core_accounts(core)), "program_bytes": _program_bytes(store, skills)}
-    return _publish(store, params, recipe, skills, summary, samples, {"seconds": seconds})
+    return publish_evaluation(
+        store,
+        params.name,
+        summary,
+        encode_records(SkillSample, samples),
+        count=len(samples),
+        recipe=recipe,
+        samples_recipe=SAMPLES_RECIPE,
+        requires=[ref.version for ref in skills.refs],
+        provenance={"core": str(skills.core)},
+        costs={"seconds": seconds},
+        message=f"Evaluate {params.name} on {sum(summary['tasks'].values())} tasks",
+    )
 
 
 def find_skill_set(store: Store, params: SkillsParams) -> SkillSet:
@@ -256,47 +256,3 @@ def load_skill_samples(payload: bytes) -> list[SkillSample]:
 def _program_bytes(store: Store, skills: SkillSet) -> int:
     rows = store.catalog().get_all([ref.version for ref in skills.programs.values()])
     return sum(row.length for row in rows.values())
-
-
-def _publish(
-    store: Store,
-    params: SkillsParams,
-    recipe: str,
-    skills: SkillSet,
-    summary: dict[str, Any],
-    samples: list[SkillSample],
-    costs: dict[str, Any],
-) -> SkillsResult:
-    needed = tuple(ref.version for ref in skills.refs)
-    table = Element(
-        "evaluation",
-        f"{params.name}/samples",
-        encode_records(SkillSample, samples),
-        media=TABLE_MEDIA,
-        requires=needed,
-        provenance={"recipe": fingerprint("evaluation.skills.samples/1", params={}, inputs=[recipe])},
-        facts={"samples": len(samples)},
-    )
-    report = Element(
-        "evaluation",
-        params.name,
-        canonical_json(summary),
-        media=JSON_MEDIA,
-        requires=(*needed, table.version),
-        provenance={"recipe": recipe, "core": str(skills.core), "samples": str(table.ref)},
-        facts=costs,
-    )
-    tasks = sum(summary["tasks"].values())
-    refs = {
-        ref.name: ref
-        for ref in store.publish([table, report], message=f"Evaluate {params.name} on {tasks} tasks")
-    }
-    return SkillsResult(
-        json.loads(report.payload), costs, refs[report.full_name], refs[table.full_name], reused=False
-    )
-
-
-def _found(store: Store, row: Row) -> SkillsResult:
-    summary = json.loads(store.read(row))
-    samples = Ref.parse(row.provenance["samples"])
-    return SkillsResult(summary, dict(row.facts), row.ref, samples, reused=True)
