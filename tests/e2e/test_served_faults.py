@@ -21,7 +21,7 @@ deployments:
 - {name: working, entrypoint: working.run}
 """
 FLOW = """
-import os, time
+import os, signal
 from pathlib import Path
 from flows.engine import flow
 
@@ -29,12 +29,12 @@ IS_RUN = "PREFECT__FLOW_RUN_ID" in os.environ
 
 def _run() -> None:
     Path("working").touch()
-    time.sleep(600)
+    signal.pause()
 
 run = flow(_run, name=__name__)
 """
 BROKEN = "if IS_RUN:\n    raise ImportError('a part of it is gone')\n"
-LOADING = "if IS_RUN:\n    Path('loading').touch()\n    time.sleep(600)\n"
+LOADING = "if IS_RUN:\n    Path('loading').touch()\n    signal.pause()\n"
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from store import Store
+from store.backend import open_backend
 from store.backend.local import LocalBackend
 from store.backend.s3_errors import translate
 from store.errors import (
@@ -34,6 +35,7 @@ from store.errors import (
 from store.format import seal, unseal
 from store.gc import collect
 from tests.seaweedfs import S3Server
+from tests.store.faulty import Call, Fault, FaultyBackend, ProcessKilled
 from tests.store.samples import memory
 
 
@@ -335,3 +337,27 @@ def test_errors_are_grouped_by_what_to_do_next() -> None:
         assert family.exit_code == code
     assert issubclass(DiskFull, StorageUnavailable)
     assert issubclass(NotAStore, ConfigurationError)
+
+
+def test_a_pin_that_reads_the_record_of_a_killed_one_damaged_writes_an_equal_one(tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    refs = Store.create(url).publish([memory(number) for number in range(3)], message="three")
+
+    def kills(call: Call) -> Fault | None:
+        return Fault.KILLED_AFTER if call.kind == "create" and call.key.startswith("snapshots/") else None
+
+    with pytest.raises(ProcessKilled):
+        Store(FaultyBackend(open_backend(url), kills)).pin(refs, message="killed")
+    [record] = (tmp_path / "store" / "snapshots").glob("*.json")
+    before = record.read_bytes()
+    flips = iter([Fault.FLIPPED])
+
+    def flips_once(call: Call) -> Fault | None:
+        return next(flips, None) if call.kind == "read" and call.key.endswith(record.name) else None
+
+    pinned = Store(FaultyBackend(open_backend(url), flips_once)).pin(refs, message="again")
+
+    assert next(flips, None) is None, "nothing was damaged"
+    assert record.name == f"{pinned.id}.json"
+    assert record.read_bytes() == before
+    assert Store.open(url).verify(full=True).ok

@@ -1,25 +1,15 @@
 """A small core with active operators, and attachments drawn by hypothesis."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from hypothesis import strategies as st
 
 from tasks.assembly import MEMORY, TEXT, Attachment, CoreArchitecture, ResidualCore
+from tests.tasks.threads import one_thread  # noqa: F401 - of the whole room
 
 VOCABULARY = 61
 SOURCE = 24
 SMALL = CoreArchitecture(width=64, iterations=2, hidden=32, kernel=3, dilations=(1, 2), correction_hidden=32)
-
-
-@pytest.fixture(scope="package", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small gain nothing from threads, which cost much on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -1,6 +1,6 @@
 """Real documentation, a codec that copies untrained, and an untrained core that copies what is attached."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pydoc_data.topics import topics
 
@@ -20,6 +20,7 @@ from tasks.assembly import new_core as make_core
 from tasks.codec import Codec, CodecArchitecture, blocks, freeze
 from tasks.corpus import EOS, Tokenizer, TokenizerParams, train_bpe
 from tasks.evaluation import AttachmentTask, EvaluationParams, EvidenceReader, make_tasks
+from tests.tasks.threads import one_thread  # noqa: F401 - of the whole room
 
 VOCABULARY = 600
 PARAMS = EvaluationParams(
@@ -50,15 +51,6 @@ class ExactMatch:
         windows = np.lib.stride_tricks.sliding_window_view(self.texts[name], len(cue))
         places = np.flatnonzero((windows == cue).all(1))
         return Hit(name, int(places[0]) + len(cue)) if len(places) else None
-
-
-@pytest.fixture(scope="package", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small gain nothing from threads, which cost much on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Small skills: few updates of a narrow core, which suffice where a result is attached slot by slot."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from tasks.skills import (
 from tasks.skills.params import ControllerParams, SkillCoreParams, SkillEvaluationParams, TokenParams
 from tasks.skills.train import new_skill_core
 from tasks.skills.vocabulary import learn_vocabulary
+from tests.tasks.threads import one_thread  # noqa: F401 - of the whole room
 
 ARCHITECTURE = CoreArchitecture(
     width=64, iterations=2, hidden=32, kernel=3, dilations=(1, 2), correction_hidden=32
@@ -32,15 +32,6 @@ PARAMS = SkillsParams(
     core=SkillCoreParams(architecture=ARCHITECTURE, steps=60, rows=24, warmup_steps=10),
     evaluation=SkillEvaluationParams(tasks=60, resamples=200),
 )
-
-
-@pytest.fixture(scope="package", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors this small gain nothing from threads, which cost much on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
