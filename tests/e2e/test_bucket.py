@@ -52,11 +52,11 @@ def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
     try:
         wait_for(lambda: store.head(head) != snapshot, serving, every=0.2)
         wait_for(lambda: "Completed" in served_states(fresh, "update"), serving, every=0.2)
-        completed = ("runs", "--flow", "update", "--state", "completed", "--json")
-        [run] = json.loads(fresh.cellar(*completed, **environment).out)
-    finally:
+    finally:  # at once, while the process of the run may still be ending
         serving.terminate()
         served = ended_of(serving)
     assert served.code in (0, 130), served.err
+    completed = ("runs", "--flow", "update", "--state", "completed", "--json")
+    [run] = json.loads(fresh.cellar(*completed, **environment).out)
     assert run["snapshot"] not in (None, snapshot)
     assert json.loads(fresh.cellar("head", "--json", **environment).out) == {head: run["snapshot"]}
