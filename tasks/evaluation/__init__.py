@@ -1,6 +1,6 @@
 """Evaluation of attachments: tasks, evidence conditions, scores, intervals and accounts."""
 
-from tasks.evaluation.accounting import AccountRow, Category, Costs, account
+from tasks.evaluation.accounting import AccountRow, Category, Costs, account, peak_rss_bytes
 from tasks.evaluation.bootstrap import Interval, interval, resampled_means
 from tasks.evaluation.conditions import Condition, Family, Found, Placement, Plan, Retriever, plan_evidence
 from tasks.evaluation.evidence import EvidenceReader, Shown
@@ -48,6 +48,7 @@ __all__ = [
     "language_figures",
     "load_samples",
     "make_tasks",
+    "peak_rss_bytes",
     "plan_evidence",
     "publish_evaluation",
     "resampled_means",

@@ -8,6 +8,7 @@ from tasks.retrieval.cues import CueTask, corrupted, prefix_tasks, quote_tasks
 from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
 from tasks.retrieval.evidence import Sources
 from tasks.retrieval.features import FEATURES
+from tasks.retrieval.hashing import inside, ngram_hashes
 from tasks.retrieval.index import Candidate, Index
 from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, is_right
 from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
@@ -47,7 +48,9 @@ __all__ = [
     "corrupted",
     "decode",
     "evaluate",
+    "inside",
     "is_right",
+    "ngram_hashes",
     "prefix_tasks",
     "quote_tasks",
     "train_reranker",

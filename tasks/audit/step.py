@@ -1,0 +1,199 @@
+"""The audit room's door to the store: what an evaluation's documents share with what training saw."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from store import Element, Recipe, Ref, Row, Store, canonical_json, fingerprint
+from tasks.audit.comparisons import compare
+from tasks.audit.documents import AuditDocuments, Side
+from tasks.audit.duplicates import NearDuplicates, near_duplicates
+from tasks.audit.minhash import detection
+from tasks.audit.ngrams import SharedNgrams, shared_ngrams
+from tasks.audit.params import AuditParams
+from tasks.audit.records import (
+    MEDIA,
+    audited_samples,
+    document_records,
+    encode_audited,
+    encode_documents,
+    encode_pairs,
+    exposures,
+    pair_records,
+)
+from tasks.audit.rescoring import rescore
+from tasks.audit.subject import Subject
+from tasks.corpus import is_worker_shard
+from tasks.errors import BadPayload
+from tasks.evaluation import peak_rss_bytes
+from tasks.progress import Progress, silent
+
+RECIPE = "audit.leakage/1"
+JSON_MEDIA = "application/json"
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """A published audit: its summary, what it cost, and its summary's element."""
+
+    summary: dict[str, Any]
+    costs: dict[str, Any]
+    summary_ref: Ref
+    reused: bool
+
+
+def audit_evaluation(
+    store: Store,
+    params: AuditParams,
+    *,
+    evaluation: Ref,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+) -> AuditResult:
+    """Audit the documents behind an evaluation of attachments, or find the audit published.
+
+    `corpus` are the shards that the memories of its snapshot were built from; the shards that core and codec
+    learned from are those that their records name. Publishes `evaluation/<name>` (the summary as JSON: a row
+    for each pair of sides, scores with and without near-duplicates) and below it the tables `pairs`,
+    `documents` and `samples`. The evaluation itself stays as it is. `progress` is in
+    percent.
+
+    Raises `StaleInputs` for an evaluation that the store does not say enough about, `TooLittleText` when the
+    shards lack documents of the snapshot's memories.
+    """
+    subject = Subject.open(store, evaluation)
+    shards = sorted((ref for ref in corpus if is_worker_shard(ref)), key=lambda ref: (ref.name, ref.version))
+    recipe = audit_recipe(params, evaluation, shards, subject.language).fingerprint
+    if (row := store.catalog().find(recipe)) is not None:
+        return AuditResult(json.loads(store.read(row)), dict(row.facts), row.ref, reused=True)
+    began = time.perf_counter()
+    documents = AuditDocuments.of(subject.documents(store, shards, _part(progress, 0)))
+    read_s = time.perf_counter() - began
+    shared = shared_ngrams(documents, params.ngram_tokens, progress=_part(progress, 1))
+    ngrams_s = time.perf_counter() - began - read_s
+    near = near_duplicates(documents, params, _part(progress, 2))
+    costs = {
+        "seconds": {
+            "read": read_s,
+            "ngrams": ngrams_s,
+            "near_duplicates": time.perf_counter() - began - read_s - ngrams_s,
+        },
+        "peak_rss_bytes": peak_rss_bytes(),
+    }
+    summary, tables = _measure(params, subject, documents, shared, near)
+    return _publish(store, params, recipe, subject, summary, tables, costs)
+
+
+def audit_recipe(
+    params: AuditParams, evaluation: Ref, corpus: Sequence[Ref], language: Sequence[Ref]
+) -> Recipe:
+    """How the audit of an evaluation is made with worker shards and with the language shards learned from."""
+    shards = sorted({ref.version for ref in (*corpus, *language)})
+    return Recipe(RECIPE, params.model_dump(mode="json"), (evaluation.version, *shards))
+
+
+def _part(progress: Progress, place: int) -> Progress:
+    """Progress of one of three parts of equal weight, in percent of the whole."""
+
+    def report(done: int, total: int, **figures: float) -> None:
+        progress((100 * place + 100 * done // max(1, total)) // 3, 100)
+
+    return report
+
+
+def _measure(
+    params: AuditParams,
+    subject: Subject,
+    documents: AuditDocuments,
+    shared: SharedNgrams,
+    near: NearDuplicates,
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The summary, and the payloads of the tables by name."""
+    found = exposures(documents, shared, near)
+    samples = audited_samples(subject.samples, found)
+    evaluated = {sample.element for sample in samples}
+    summary = {
+        "evaluation": str(subject.row.ref),
+        "settings": params.model_dump(mode="json"),
+        "documents": {side.label: int(documents.on([side]).sum()) for side in Side},
+        "tokens": {side.label: int(documents.lengths[documents.on([side])].sum()) for side in Side},
+        "comparisons": compare(documents, shared, near, evaluated),
+        "near_duplicate_pairs": len(near.pair_K2),
+        "compared_pairs": near.candidates,
+        "cut_buckets": near.cut_buckets,
+        "found_at_threshold": detection(params.jaccard, params),
+        "scores": rescore(samples, subject.settings),
+    }
+    tables = {
+        "pairs": encode_pairs(pair_records(documents, near)),
+        "documents": encode_documents(document_records(documents, shared, near)),
+        "samples": encode_audited(samples),
+    }
+    return summary, tables
+
+
+def _publish(
+    store: Store,
+    params: AuditParams,
+    recipe: str,
+    subject: Subject,
+    summary: dict[str, Any],
+    tables: dict[str, bytes],
+    costs: dict[str, Any],
+) -> AuditResult:
+    evaluation = str(subject.row.ref)
+    elements = [
+        Element(
+            "evaluation",
+            f"{params.name}/{name}",
+            payload,
+            media=MEDIA,
+            requires=(subject.row.version,),
+            provenance={
+                "recipe": fingerprint(f"audit.{name}/1", params={}, inputs=[recipe]),
+                "evaluation": evaluation,
+            },
+        )
+        for name, payload in tables.items()
+    ]
+    report = Element(
+        "evaluation",
+        params.name,
+        canonical_json(summary),
+        media=JSON_MEDIA,
+        requires=(subject.row.version, *(table.version for table in elements)),
+        provenance={
+            "recipe": recipe,
+            "evaluation": evaluation,
+            **{name: str(table.ref) for name, table in zip(tables, elements, strict=True)},
+        },
+        facts=costs,
+    )
+    message = f"Audit {subject.row.name}: {summary['near_duplicate_pairs']} pairs of near-duplicates"
+    refs = store.publish([*elements, report], message=message)
+    [ref] = [ref for ref in refs if ref.name == report.full_name]
+    return AuditResult(json.loads(report.payload), costs, ref, reused=False)
+
+
+def audit_of(store: Store, evaluation: Ref) -> tuple[Row, dict[str, Any]] | None:
+    """The newest audit of an evaluation and its summary, None if there is none.
+
+    Raises BadPayload for one that is no summary.
+    """
+    rows = [
+        row
+        for row in store.catalog().rows("evaluation")
+        if row.media == JSON_MEDIA and row.provenance.get("evaluation") == str(evaluation)
+    ]
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: (row.commit, row.name))
+    try:
+        summary = json.loads(store.read(row))
+        if not isinstance(summary["scores"], dict) or not isinstance(summary["comparisons"], list):
+            raise TypeError("other fields")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadPayload(f"{row.ref} is no audit of an evaluation; run `cellar eval run audit`") from error
+    return row, summary
