@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
 from tasks.assembly.params import AssemblyParams
+from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
@@ -36,6 +37,7 @@ class Params(BaseModel):
     retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
+    audit: AuditParams = Field(default_factory=AuditParams)
     skills: SkillsParams = Field(default_factory=SkillsParams)
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.audit_figures import leakage_lines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session
 from flows.formatting import columns
@@ -71,7 +72,13 @@ def headlines(summary: dict[str, Any]) -> list[str]:
     total = f"{summary['wall_s']:.0f} s in all, peak memory {summary['peak_rss_mb']:,.0f} MiB"
     found: list[str] = summary.get("found") or []
     times = f"found in the store: {', '.join(found)}; their times are those of the runs that did the work"
-    return [f"snapshot {summary['snapshot']}", *columns(rows), total, *([times] if found else [])]
+    return [
+        f"snapshot {summary['snapshot']}",
+        *columns(rows),
+        *leakage_lines(summary),
+        total,
+        *([times] if found else []),
+    ]
 
 
 def _named(figures: dict[str, float], *names: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 RESULTS = Path("results")
-Subject = Literal["attachment", "skills"]
+Subject = Literal["attachment", "skills", "audit"]
 
 
 @app.command
@@ -44,7 +44,8 @@ def run(
     ----------
     subject
         attachment: the core against the pinned snapshot's memories, with summary, plots and report; skills:
-        the arithmetic skills, built if they are not there.
+        the arithmetic skills, built if they are not there; audit: attachment, and then what its documents
+        share with the text that training saw, with the scores of the tasks that share nothing.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
@@ -63,13 +64,22 @@ def run(
             raise UsageError("--snapshot and --core go with attachment; skills are named by their parameters")
         evaluate_skills(chosen, session, out)
         return
-    evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out)
+    evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out, audited=subject == "audit")
 
 
 def evaluate_attachment(
-    chosen: "Params", session: Session, *, snapshot: str | None, core: str | None, out: Path
+    chosen: "Params",
+    session: Session,
+    *,
+    snapshot: str | None,
+    core: str | None,
+    out: Path,
+    audited: bool = False,
 ) -> None:
-    """Evaluate the core against the memories of a snapshot, or of the pin files, and write the report."""
+    """Evaluate the core against the memories of a snapshot, or of the pin files, and write the report.
+
+    An audit of the evaluation that the store has is part of it; with `audited` one is made.
+    """
     from flows.errors import UsageError
     from flows.report.page import write_report
     from flows.report.summary import run_record, summarise, write_metrics, write_summary
@@ -85,7 +95,11 @@ def evaluate_attachment(
     tip = store.tip()
     with orchestration(session, session.settings) as settings:
         pins = evaluate(settings)
-    found = ["evaluation"] if store.tip() == tip else []
+        found = ["evaluation"] if store.tip() == tip else []
+        if audited:
+            from flows.audit_evaluation import audit_evaluation
+
+            audit_evaluation(chosen, settings, pins["evaluation"].refs[0])
     summary = summarise(store, pins)
     wall_s = time.monotonic() - began
     spent = work_seconds(settings.work_dir, "evaluation", [pins["evaluation"]], wall_s, found=bool(found))

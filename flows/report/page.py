@@ -15,6 +15,7 @@ from flows.pages import environment
 from flows.report import views as report_views
 from flows.report.conditions import ConditionRow, conditions, families
 from flows.report.examples import examples, reconstructions
+from flows.report.leakage import leakage
 from flows.report.plots import (
     EXTERNAL,
     ORACLE,
@@ -66,6 +67,7 @@ def _render(summary: Mapping[str, Any], rows: Sequence[ConditionRow], charts: Ma
             families=families(rows),
             examples=examples(summary),
             reconstructions=reconstructions(summary),
+            leakage=leakage(summary),
             rejected=list(summary.get("rejected_documents") or ()),
             most_rejected=report_views.MOST_REJECTED,
             accounts=report_views.accounts(summary),

@@ -10,7 +10,8 @@ from typing import Any
 from flows.params import Params
 from flows.pins import Pin, Stage
 from flows.settings import Settings
-from store import Store
+from store import Ref, Store
+from tasks.audit import audit_of
 from tasks.evaluation import Sample, load_samples
 
 EXAMPLES = 12
@@ -23,6 +24,7 @@ _COUNTS = ("documents", "published", "rejected")
 def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     """Everything that follows from what was pinned: counts, codec, retrieval, conditions, gains, accounts.
 
+    `leakage` is the newest audit of the evaluation, and missing where there is none yet.
     Figures are reproducible; seconds, milliseconds and rates are those of the run that published the
     evaluation.
     """
@@ -33,6 +35,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     assert row is not None, "a reference that was just read is visible"
     costs = row.facts
     memory = pins["memory"].figures
+    leakage = _leakage(store, ref)
     return {
         **{name: memory[name] for name in _COUNTS},
         "snapshot": evaluation.snapshot,
@@ -55,6 +58,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
         "reconstruction": found["reconstruction"],
         "rejected_documents": memory.get("rejected_documents", []),
         "examples": _examples(load_samples(store.read(samples_ref))),
+        **({} if leakage is None else {"leakage": leakage}),
     }
 
 
@@ -99,6 +103,16 @@ def write_metrics(summary: Mapping[str, Any], folder: Path) -> Path:
     path = folder / "metrics.json"
     path.write_text(json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
+
+
+def _leakage(store: Store, evaluation: Ref) -> dict[str, Any] | None:
+    """The newest audit of the evaluation with the references of its parts, None if there is none."""
+    found = audit_of(store, evaluation)
+    if found is None:
+        return None
+    row, summary = found
+    tables = {name: row.provenance[name] for name in ("pairs", "documents", "samples")}
+    return {**summary, "refs": {"summary": str(row.ref), **tables}}
 
 
 def _condition(values: Mapping[str, Any], latency_ms: float | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What one part of the documents shares with another, as counts and shares."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _PAIRS: tuple[tuple[str, tuple[Side, ...], str, tuple[Side, ...]], ...] = (
 
 def compare(
     documents: AuditDocuments, shared: SharedNgrams, near: NearDuplicates, task_documents: Iterable[str]
-) -> list[Mapping[str, Any]]:
+) -> list[dict[str, Any]]:
     """A row for each direction of each pair of sides, and one for the tasks' documents against all that
     training and tuning saw."""
     names = set(task_documents)

@@ -65,10 +65,14 @@ def near_duplicates(
     """Find the pairs on different sides whose Jaccard similarity is `params.jaccard` or more.
 
     No pair below it is reported; one at it is missed with the probability 1 - `minhash.detection`. `progress`
-    counts documents.
+    is in percent: half for the signatures, half for comparing candidates.
     """
-    proposed = candidates(documents, signatures(documents, params, progress), params)
-    common_K, union_K = common_shingles(documents, proposed.pair_K2, params.shingle_tokens)
+
+    def half(place: int) -> Progress:
+        return lambda done, total, **_: progress(50 * place + 50 * done // max(1, total), 100)
+
+    proposed = candidates(documents, signatures(documents, params, half(0)), params)
+    common_K, union_K = common_shingles(documents, proposed.pair_K2, params.shingle_tokens, half(1))
     near = common_K >= params.jaccard * union_K
     return NearDuplicates(
         proposed.pair_K2[near], common_K[near], union_K[near], len(near), proposed.cut_buckets

@@ -13,8 +13,9 @@ from tasks.audit.documents import AuditDocuments, Side
 from tasks.progress import Progress, silent
 from tasks.retrieval import inside, ngram_hashes
 
-_PART = 1 << 22
+_PART = 1 << 20
 """About how many n-grams are sorted at once."""
+_MOST_BITS = 8
 _RUN_TOKENS = 1 << 20
 _SETS = 1 << len(Side)
 
@@ -63,9 +64,12 @@ def shared_ngrams(
     """
     hash_M, position_M = _hashes(documents, n, hasher)
     counts_DM = np.zeros((len(documents), _SETS), np.int64)
-    bits = max(0, (len(hash_M) // part).bit_length())
+    bits = min(_MOST_BITS, (len(hash_M) // part).bit_length())
+    part_M = np.empty(len(hash_M), np.uint8)
+    np.right_shift(hash_M, np.uint64(64 - _MOST_BITS), out=part_M, casting="unsafe")
+    np.right_shift(part_M, _MOST_BITS - bits, out=part_M)
     for number in range(1 << bits):
-        chosen = np.flatnonzero(hash_M >> np.uint64(64 - bits) == number) if bits else slice(None)
+        chosen = np.flatnonzero(part_M == number)
         _count(documents, n, hash_M[chosen], position_M[chosen], counts_DM)
         progress(number + 1, 1 << bits)
     return SharedNgrams(counts_DM)
@@ -102,9 +106,9 @@ def _count(
     if not len(hash_K):
         return
     order_K = np.argsort(hash_K, kind="stable")
-    position_K, new_K = _told_apart(documents.tokens_N, n, hash_K[order_K], position_K[order_K])
+    sorted_K, new_K = _told_apart(documents.tokens_N, n, hash_K[order_K], position_K[order_K])
     gram_K = np.cumsum(new_K) - 1
-    document_K = np.searchsorted(documents.start_D1, position_K, side="right") - 1
+    document_K = np.searchsorted(documents.start_D1, sorted_K, side="right") - 1
     # Positions rise within an n-gram, and so do documents: the first of each is kept.
     kept_K = new_K.copy()
     kept_K[1:] |= document_K[1:] != document_K[:-1]

@@ -1,0 +1,125 @@
+"""An evaluation's leakage audit as the report tells it: shared text, and scores with and without it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flows.formatting import number, section
+from flows.report.conditions import in_reading_order, label
+
+_VARIANTS = {
+    "all": "all tasks",
+    "without_near_duplicates": "without near-duplicates",
+    "without_shared_ngrams": "without any shared run",
+}
+SIDES = {
+    "language": "even shards",
+    "worker": "odd shards",
+    "train": "train split",
+    "validation": "validation split",
+    "test": "test split",
+    "tasks": "documents of the tasks",
+    "seen": "all that training and tuning saw",
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure with the bounds of its interval, which may be missing."""
+
+    value: float | None
+    bounds: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One choice of tasks; `tasks` and `documents` remain, none of both where no task does."""
+
+    key: str
+    label: str
+    tasks: int
+    documents: int
+    losses: Mapping[str, Score]
+    """Nats per target token by condition."""
+    exact: Mapping[str, Score]
+    share: Score
+    """Document-specific share of the gain."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the documents `of` one part share with those of another; missing figures are None."""
+
+    of: str
+    against: str
+    documents: float | None
+    near_duplicates: float | None
+    with_shared_ngram: float | None
+    ngram_share: float | None
+    """Share of the part's distinct n-grams that the other has too."""
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """Rows of shared text, and the variants side by side; `conditions` are (key, printed name)."""
+
+    ngram_tokens: float | None
+    jaccard: float | None
+    shared: Sequence[Shared]
+    variants: Sequence[Variant]
+    conditions: Sequence[tuple[str, str]]
+
+
+def leakage(summary: Mapping[str, Any]) -> Leakage | None:
+    """The audit of a summary, None if it has none."""
+    given = section(summary, "leakage")
+    scores = section(given, "scores")
+    if not scores:
+        return None
+    variants = [_variant(key, name, section(scores, key)) for key, name in _VARIANTS.items() if key in scores]
+    names = in_reading_order({name for variant in variants for name in variant.losses})
+    settings = section(given, "settings")
+    return Leakage(
+        number(settings.get("ngram_tokens")),
+        number(settings.get("jaccard")),
+        [_shared(row) for row in given.get("comparisons") or () if isinstance(row, Mapping)],
+        variants,
+        [(name, label(name)) for name in names],
+    )
+
+
+def _shared(row: Mapping[str, Any]) -> Shared:
+    ngrams, common = number(row.get("ngrams")), number(row.get("shared_ngrams"))
+    return Shared(
+        _side(row.get("of")),
+        _side(row.get("against")),
+        number(row.get("documents")),
+        number(row.get("near_duplicates")),
+        number(row.get("with_shared_ngram")),
+        common / ngrams if ngrams and common is not None else None,
+    )
+
+
+def _side(name: object) -> str:
+    """A part of the documents in words."""
+    return SIDES.get(name, name) if isinstance(name, str) else ""
+
+
+def _variant(key: str, name: str, figures: Mapping[str, Any]) -> Variant:
+    conditions, gain = section(figures, "conditions"), section(figures, "gain")
+    return Variant(
+        key,
+        name,
+        int(number(figures.get("tasks")) or 0),
+        int(number(figures.get("documents")) or 0),
+        {condition: _score(section(conditions, condition).get("nll")) for condition in conditions},
+        {condition: _score(section(conditions, condition).get("greedy_exact")) for condition in conditions},
+        _score(section(section(gain, "intervals"), "share") or gain.get("document_specific_share")),
+    )
+
+
+def _score(figure: object) -> Score:
+    if not isinstance(figure, Mapping):
+        return Score(number(figure), None)
+    low, high = number(figure.get("low")), number(figure.get("high"))
+    return Score(number(figure.get("value")), None if low is None or high is None else (low, high))
