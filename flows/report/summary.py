@@ -111,7 +111,7 @@ def _leakage(store: Store, evaluation: Ref) -> dict[str, Any] | None:
     if found is None:
         return None
     row, summary = found
-    tables = {name: row.provenance[name] for name in ("pairs", "documents", "samples")}
+    tables = {name: ref for name in ("pairs", "documents", "samples") if (ref := row.provenance.get(name))}
     return {**summary, "refs": {"summary": str(row.ref), **tables}}
 
 

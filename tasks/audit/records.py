@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from tasks.audit.documents import SEEN, AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates
 from tasks.audit.ngrams import SharedNgrams
+from tasks.errors import BadPayload
 from tasks.evaluation import Sample
 from tasks.tables import encode_records, load_records
 
@@ -132,7 +133,16 @@ def exposures(documents: AuditDocuments, shared: SharedNgrams, near: NearDuplica
 
 
 def audited_samples(samples: Sequence[Sample], found: Mapping[str, Exposure]) -> list[AuditedSample]:
-    """The samples in their order, each with the exposure of its task's document."""
+    """The samples in their order, each with the exposure of its task's document.
+
+    Raises BadPayload where a sample is of no document on the test side.
+    """
+    strangers = {sample.element for sample in samples} - found.keys()
+    if strangers:
+        raise BadPayload(
+            f"a sample of the evaluation is of {min(strangers)}, which is no test-split memory of its "
+            "snapshot; evaluate again"
+        )
     return [AuditedSample(**asdict(sample), **asdict(found[sample.element])) for sample in samples]
 
 

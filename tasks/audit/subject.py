@@ -1,6 +1,8 @@
 """What an audit is about: an evaluation, and everything that it, its core and its codec were made from."""
 
 import json
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +15,8 @@ from store.errors import ElementNotFound
 from tasks.assembly import worker_documents
 from tasks.audit.documents import Side
 from tasks.corpus import element_split, is_worker_shard, load_shard, load_tokenizer
-from tasks.errors import StaleInputs, TooLittleText
-from tasks.evaluation import EvaluationParams, Sample, load_samples
+from tasks.errors import BadPayload, StaleInputs, TooLittleText
+from tasks.evaluation import Condition, EvaluationParams, Sample, load_samples
 from tasks.progress import Progress
 
 
@@ -51,7 +53,7 @@ class Subject:
         return cls(
             row,
             opened,
-            load_samples(store.read(samples)),
+            _checked(load_samples(store.read(samples)), str(samples)),
             samples,
             settings,
             tuple(sorted(set(learned))),
@@ -81,6 +83,24 @@ class Subject:
                 f"the corpus lacks the documents of {len(missing)} memories, the first {min(missing)}; give "
                 "the shards that they were built from"
             )
+
+
+_COMPARED = {Condition.NONE, Condition.RIGHT, Condition.WRONG, Condition.WRONG_WEIGHED}
+"""Conditions that an evaluation always has: its gains are differences between them."""
+
+
+def _checked(samples: list[Sample], of: str) -> list[Sample]:
+    """The samples, if every known condition holds the same tasks once with figures that can be averaged."""
+    tasks: dict[str, list[str]] = defaultdict(list)
+    elements = {(sample.task, sample.element) for sample in samples}
+    for sample in samples:
+        tasks[sample.condition].append(sample.task)
+    same = len({tuple(sorted(names)) for names in tasks.values()}) == 1
+    once = len(elements) * len(tasks) == len(samples)
+    usable = all(math.isfinite(sample.nll) and sample.target_tokens > 0 for sample in samples)
+    if not (_COMPARED <= tasks.keys() <= set(Condition) and same and once and usable):
+        raise BadPayload(f"{of} does not hold every task under every condition; evaluate again")
+    return samples
 
 
 def _even_shards(row: Row | None, of: str) -> list[Ref]:

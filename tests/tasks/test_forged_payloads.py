@@ -3,7 +3,7 @@
 import resource
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,18 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 from tasks.assembly import MEMORY, TEXT, CoreArchitecture, ResidualCore, load_core
+from tasks.audit import (
+    AuditedDocument,
+    AuditedSample,
+    NearDuplicate,
+    load_audited,
+    load_documents,
+    load_pairs,
+)
 from tasks.codec import Codec, CodecArchitecture, load_codec
 from tasks.corpus import Document, encode_shard, load_shard
 from tasks.errors import BadPayload
-from tasks.evaluation.samples import Sample, encode_samples, load_samples
+from tasks.evaluation.samples import Sample, load_samples
 from tasks.memory import MemoryCells, decode_cells, encode_cells
 from tasks.payload import pack_tensors
 from tasks.retrieval import (
@@ -37,6 +45,7 @@ from tasks.retrieval.readout import DecodedMemory
 from tasks.retrieval.reranker import Reranker
 from tasks.skills import Controller, Operation, compile_operation, load_controller, load_program
 from tasks.skills.program import Division
+from tasks.tables import encode_records
 from tests.tasks.forging import changed_header, forged
 
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
@@ -74,7 +83,11 @@ def payloads() -> dict[str, bytes]:
     reranker = {n: np.full(shapes.get(n, len(FEATURES)), v, np.float32) for n, v in ones.items()}
     cells = torch.randn(3, SHAPE.cell_width, generator=generator)
     text = {str: "text", int: 3, float: 0.5, bool: True}
-    sample = Sample(**{name: text[kind] for name, kind in Sample.__annotations__.items()})
+
+    def table(kind: type) -> bytes:
+        record = kind(**{name: text[field] for name, field in get_type_hints(kind).items()})
+        return encode_records(kind, [record, record])
+
     return {
         "codec": codec().to_bytes(),
         "core": core.to_bytes(),
@@ -84,7 +97,10 @@ def payloads() -> dict[str, bytes]:
         "dense": DenseIndex.of(keys).to_bytes(),
         "reranker": Reranker(search=SearchParams(), **reranker).to_bytes(),
         "shard": encode_shard([Document(name, f"text of {name}") for name in "abc"]),
-        "samples": encode_samples([sample, sample]),
+        "samples": table(Sample),
+        "audited samples": table(AuditedSample),
+        "audited documents": table(AuditedDocument),
+        "near-duplicates": table(NearDuplicate),
         "controller": Controller(16, 3, VOCABULARY, generator).to_bytes(),
         "skill": compile_operation(Operation.DIVIDE, Division.FLOOR).to_bytes(),
     }
@@ -100,9 +116,14 @@ LOADERS: dict[str, Callable[[bytes], object]] = {
     "reranker": Reranker.from_bytes,
     "shard": load_shard,
     "samples": load_samples,
+    "audited samples": load_audited,
+    "audited documents": load_documents,
+    "near-duplicates": load_pairs,
     "controller": load_controller,
     "skill": load_program,
 }
+
+TABLES = ("shard", "samples", "audited samples", "audited documents", "near-duplicates")
 
 
 def load_or_refuse(name: str, payload: bytes) -> Any:
@@ -118,14 +139,14 @@ def test_the_payloads_that_are_changed_here_load(name: str) -> None:
     assert load_or_refuse(name, payloads()[name]) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in LOADERS if name not in ("shard", "samples", "skill")])
+@pytest.mark.parametrize("name", [name for name in LOADERS if name not in (*TABLES, "skill")])
 @FORGERIES
 @given(data=st.data())
 def test_changed_tensors_are_refused_or_read(name: str, data: st.DataObject) -> None:
     load_or_refuse(name, data.draw(forged(payloads()[name], changed_header, changed_header)))
 
 
-@pytest.mark.parametrize("name", ["shard", "samples"])
+@pytest.mark.parametrize("name", TABLES)
 @FORGERIES
 @given(data=st.data())
 def test_changed_tables_are_refused_or_read(name: str, data: st.DataObject) -> None:
