@@ -31,8 +31,8 @@ def _shared_lines(found: Leakage) -> list[str]:
             row.of,
             row.against,
             f"{row.documents or 0:,.0f}",
-            f"{row.near_duplicates or 0:,.0f}",
-            f"{row.with_shared_ngram or 0:,.0f}",
+            f"{row.near_duplicates or 0:,.0f} ({share(row.near_share)})",
+            f"{row.with_shared_ngram or 0:,.0f} ({share(row.any_share)})",
             share(row.ngram_share),
         )
         for row in found.shared

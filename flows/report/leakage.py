@@ -55,6 +55,10 @@ class Shared:
     documents: float | None
     near_duplicates: float | None
     with_shared_ngram: float | None
+    near_share: float | None
+    """Near-duplicates as a share of the documents."""
+    any_share: float | None
+    """Documents that share a run, as a share of all."""
     ngram_share: float | None
     """Share of the part's distinct n-grams that the other has too."""
 
@@ -89,15 +93,22 @@ def leakage(summary: Mapping[str, Any]) -> Leakage | None:
 
 
 def _shared(row: Mapping[str, Any]) -> Shared:
-    ngrams, common = number(row.get("ngrams")), number(row.get("shared_ngrams"))
+    documents, near = number(row.get("documents")), number(row.get("near_duplicates"))
+    sharing = number(row.get("with_shared_ngram"))
     return Shared(
         _side(row.get("of")),
         _side(row.get("against")),
-        number(row.get("documents")),
-        number(row.get("near_duplicates")),
-        number(row.get("with_shared_ngram")),
-        common / ngrams if ngrams and common is not None else None,
+        documents,
+        near,
+        sharing,
+        _ratio(near, documents),
+        _ratio(sharing, documents),
+        _ratio(number(row.get("shared_ngrams")), number(row.get("ngrams"))),
     )
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if whole and part is not None else None
 
 
 def _side(name: object) -> str:

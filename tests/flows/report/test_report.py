@@ -27,7 +27,7 @@ HOSTILE = (
     "</pre><script>alert(1)</script><img src=\"x\" onerror='a'>"
     "\x1b[31m\x00\u202e\ud800 {{ 7*7 }} $\\frac$ &amp;"
 )
-SECTIONS = {"retrieval", "gain", "examples", "accounting"}
+SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage"}
 
 
 class Page(HTMLParser):
@@ -163,6 +163,29 @@ def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
     for chart in (tmp_path / "plots").glob("*.svg"):
         names = {element.tag.rpartition("}")[2] for element in ET.parse(chart).iter()}
         assert names <= {"svg", "defs", "style", "g", "path", "text"}
+
+
+def test_scores_with_and_without_near_duplicates_stand_side_by_side(page: Page) -> None:
+    text = " ".join(page.text.split())
+
+    assert "documents of the tasksall that training and tuning saw241 42 17.4 % 184 76.3 % 20.4 %" in text
+    assert "all tasks500 tasks, 241 documents without near-duplicates419 tasks, 199 documents" in text
+    assert "retrieved 0.035 0.010 to 0.068 0.022 0.007 to 0.046 –" in text
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [
+        {"scores": {"all": None}},
+        {"scores": {"all": {"tasks": "x", "conditions": {"none": 3}, "gain": 7}}, "settings": []},
+        {"scores": {"all": {}}, "comparisons": [None, {"of": 3, "ngrams": 0}]},
+    ],
+)
+def test_an_audit_of_another_form_is_shown_as_far_as_it_goes(audit: dict[str, Any], tmp_path: Path) -> None:
+    page = Page(write_report({**SUMMARY, "leakage": audit}, tmp_path).read_text(encoding="utf-8"))
+
+    assert "leakage" in page.values("id")
+    assert "None" not in page.text
 
 
 @pytest.mark.parametrize("missing", OPTIONAL)
