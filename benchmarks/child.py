@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[1]
-_MODULES = ("benchmarks.builds", "benchmarks.contenders", "benchmarks.peers", "benchmarks.updates")
+_MODULES = (
+    "benchmarks.audit",
+    "benchmarks.builds",
+    "benchmarks.contenders",
+    "benchmarks.peers",
+    "benchmarks.updates",
+)
 
 
 def measure(task: str, *, environment: dict[str, str] | None = None, **arguments: Any) -> dict[str, Any]:

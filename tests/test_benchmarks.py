@@ -114,6 +114,19 @@ def test_costs_on_paper_follow_from_what_was_measured() -> None:
     assert found["$ of cores"] == pytest.approx(2000 / 3600)
 
 
+def test_an_audit_of_synthetic_documents_finds_their_copies_in_time_that_grows_with_the_text() -> None:
+    from benchmarks.audit import audit
+
+    small, large = audit(400), audit(1600)
+
+    assert large["tokens"] > 3 * small["tokens"]
+    assert small["found"] == small["planted"] >= 8
+    assert large["found"] == large["planted"] >= 32
+    assert large["near"] >= large["found"]
+    assert large["candidates"] < 16 * large["documents"]
+    assert large["seconds"] < 60
+
+
 @pytest.mark.nightly
 def test_orchestration_is_measured_on_builds_that_agree(tmp_path: Path) -> None:
     out = tmp_path / "report.json"

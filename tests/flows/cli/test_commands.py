@@ -228,3 +228,17 @@ def test_the_figures_of_an_evaluation_say_how_many_documents_were_skipped(
 
     assert "rejected, 1,234 skipped while reading" in cellar("eval", "show", "skipped.json")[1]
     assert "skipped" not in cellar("eval", "show", "complete.json")[1]
+
+
+def test_the_figures_of_an_audited_evaluation_stand_side_by_side(cellar: Cellar, workplace: Path) -> None:
+    summary = json.loads(SUMMARY.read_text())
+    (workplace / "summary.json").write_text(json.dumps(summary))
+    audited = [line.split() for line in cellar("eval", "show", "summary.json")[1].splitlines()]
+    summary.pop("leakage")
+    (workplace / "summary.json").write_text(json.dumps(summary))
+
+    [tasks] = [line for line in audited if line[:3] == ["documents", "of", "the"]]
+    assert tasks[-9:] == ["241", "42", "(17.4", "%)", "184", "(76.3", "%)", "20.4", "%"]
+    [losses] = [line for line in audited if line[:2] == ["nats,", "retrieved"]]
+    assert losses[2:] == ["0.0345", "[0.0100,", "0.0684]", "0.0220", "[0.0072,", "0.0460]", "-"]
+    assert "near-duplicates" not in cellar("eval", "show", "summary.json")[1]
