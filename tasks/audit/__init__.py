@@ -4,7 +4,7 @@ from tasks.audit.comparisons import compare
 from tasks.audit.documents import SEEN, WORKER, AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates, near_duplicates
 from tasks.audit.jaccard import common_shingles, shingles
-from tasks.audit.minhash import Candidates, candidates, detection, signatures
+from tasks.audit.minhash import Candidates, candidates, detection, promising, signatures
 from tasks.audit.ngrams import SharedNgrams, shared_ngrams
 from tasks.audit.params import AuditParams
 from tasks.audit.records import (
@@ -45,6 +45,7 @@ __all__ = [
     "load_documents",
     "load_pairs",
     "near_duplicates",
+    "promising",
     "rescore",
     "shared_ngrams",
     "shingles",

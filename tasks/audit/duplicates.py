@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tasks.audit.documents import AuditDocuments, Side
 from tasks.audit.jaccard import common_shingles
-from tasks.audit.minhash import candidates, signatures
+from tasks.audit.minhash import candidates, promising, signatures
 from tasks.audit.params import AuditParams
 from tasks.progress import Progress, silent
 
@@ -17,13 +17,15 @@ from tasks.progress import Progress, silent
 class NearDuplicates:
     """K pairs of document numbers, the smaller first, ascending, with their exact shingle counts.
 
-    `candidates` were compared; `cut_buckets` were too full for all of their pairs.
+    Of `candidates` as many as `compared` were compared exactly; `cut_buckets` were too full for all of their
+    pairs.
     """
 
     pair_K2: NDArray[np.int64]
     common_K: NDArray[np.int64]
     union_K: NDArray[np.int64]
     candidates: int
+    compared: int
     cut_buckets: int
 
     @property
@@ -71,9 +73,16 @@ def near_duplicates(
     def half(place: int) -> Progress:
         return lambda done, total, **_: progress(50 * place + 50 * done // max(1, total), 100)
 
-    proposed = candidates(documents, signatures(documents, params, half(0)), params)
-    common_K, union_K = common_shingles(documents, proposed.pair_K2, params.shingle_tokens, half(1))
+    signature_DP = signatures(documents, params, half(0))
+    proposed = candidates(documents, signature_DP, params)
+    pair_K2 = proposed.pair_K2[promising(signature_DP, proposed.pair_K2, params.jaccard)]
+    common_K, union_K = common_shingles(documents, pair_K2, params.shingle_tokens, half(1))
     near = common_K >= params.jaccard * union_K
     return NearDuplicates(
-        proposed.pair_K2[near], common_K[near], union_K[near], len(near), proposed.cut_buckets
+        pair_K2[near],
+        common_K[near],
+        union_K[near],
+        len(proposed.pair_K2),
+        len(pair_K2),
+        proposed.cut_buckets,
     )

@@ -18,6 +18,9 @@ from tasks.retrieval import inside, ngram_hashes
 
 _RUN_TOKENS = 1 << 16
 """Tokens whose images are computed at once: few enough for a processor's cache."""
+_OVERLOOKED = 1e-6
+"""Most that `promising` may add to the chance that a near-duplicate is missed."""
+_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,22 @@ def candidates(
         found = np.union1d(found, np.concatenate(pairs))
     pair_K2 = np.stack(np.divmod(found, max(1, len(documents))), 1)
     return Candidates(pair_K2, cut)
+
+
+def promising(
+    signature_DP: NDArray[np.uint64], pair_K2: NDArray[np.int64], jaccard: float
+) -> NDArray[np.bool_]:
+    """Which pairs (K,) are worth comparing: their signatures do not agree in far too few places.
+
+    The share of P places that agree estimates the similarity; it lies t below it with a probability of at
+    most exp(-2 P t^2) (Hoeffding 1963).
+    """
+    least = jaccard - np.sqrt(-np.log(_OVERLOOKED) / (2 * signature_DP.shape[1]))
+    worth_K = np.ones(len(pair_K2), bool)
+    for first in range(0, len(pair_K2), _PAIRS):
+        left, right = pair_K2[first : first + _PAIRS].T
+        worth_K[first : first + _PAIRS] = (signature_DP[left] == signature_DP[right]).mean(1) >= least
+    return worth_K
 
 
 def _neighbours(

@@ -105,14 +105,13 @@ def _count(
     """Add what the n-grams of one part, all of those with their hashes, say of each document."""
     if not len(hash_K):
         return
-    order_K = np.argsort(hash_K, kind="stable")
-    sorted_K, new_K = _told_apart(documents.tokens_N, n, hash_K[order_K], position_K[order_K])
-    gram_K = np.cumsum(new_K) - 1
-    document_K = np.searchsorted(documents.start_D1, sorted_K, side="right") - 1
-    # Positions rise within an n-gram, and so do documents: the first of each is kept.
+    order_K, new_K = _told_apart(documents.tokens_N, n, hash_K, position_K)
+    # Positions rise and so do their documents, which makes the search quick.
+    document_K = (np.searchsorted(documents.start_D1, position_K, side="right") - 1)[order_K]
+    # Under one n-gram, too: the first occurrence in each document is kept.
     kept_K = new_K.copy()
     kept_K[1:] |= document_K[1:] != document_K[:-1]
-    gram_K, document_K = gram_K[kept_K], document_K[kept_K]
+    gram_K, document_K = (np.cumsum(new_K) - 1)[kept_K], document_K[kept_K]
     side_bit_K = np.left_shift(1, documents.side_D[document_K])
     starts = np.flatnonzero(np.diff(gram_K, prepend=-1))
     sides_G = np.bitwise_or.reduceat(side_bit_K, starts)
@@ -123,24 +122,32 @@ def _count(
 def _told_apart(
     tokens_N: NDArray[np.uint16], n: int, hash_K: NDArray[np.uint64], position_K: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Positions in runs of equal n-grams, ascending in each run, and where a run begins.
-
-    Both are given in the order of hashes, positions ascending under one hash.
-    """
-    position = position_K.astype(np.int64)
-    new_K = np.ones(len(hash_K), bool)
-    new_K[1:] = hash_K[1:] != hash_K[:-1]
+    """An order in which equal n-grams follow each other, by position, and where each of them begins."""
+    order_K, new_K = _by_hash(hash_K)
     next_ = np.flatnonzero(~new_K)
+    left, right = (position_K[order_K[places]].astype(np.int64) for places in (next_ - 1, next_))
     differs = np.zeros(len(next_), bool)
     for offset in range(n):
-        differs |= tokens_N[position[next_] + offset] != tokens_N[position[next_ - 1] + offset]
+        differs |= tokens_N[left + offset] != tokens_N[right + offset]
     if not differs.any():
-        return position, new_K
+        return order_K, new_K
     run_K = np.cumsum(new_K)
     mixed = np.flatnonzero(np.isin(run_K, run_K[next_[differs]]))
-    windows = tokens_N[position[mixed][:, None] + np.arange(n)]
-    order = np.lexsort((position[mixed], *windows.T, run_K[mixed]))
-    position[mixed] = position[mixed][order]
-    windows, run = windows[order], run_K[mixed]
+    run, entry = run_K[mixed], order_K[mixed]
+    windows = tokens_N[position_K[entry].astype(np.int64)[:, None] + np.arange(n)]
+    sorted_ = np.lexsort((entry, *windows.T, run))
+    order_K[mixed], windows = entry[sorted_], windows[sorted_]
     new_K[mixed[1:]] = (run[1:] != run[:-1]) | (windows[1:] != windows[:-1]).any(1)
-    return position, new_K
+    return order_K, new_K
+
+
+def _by_hash(hash_K: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A stable order of hashes, and where each of them begins; quicker than numpy's, as most occur once."""
+    order_K = np.argsort(hash_K)
+    sorted_K = hash_K[order_K]
+    new_K = np.ones(len(hash_K), bool)
+    new_K[1:] = sorted_K[1:] != sorted_K[:-1]
+    several = np.flatnonzero(~(new_K & np.append(new_K[1:], True)))
+    run = np.cumsum(new_K)[several] * len(hash_K)
+    order_K[several] = np.sort(run + order_K[several]) - run
+    return order_K, new_K

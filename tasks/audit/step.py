@@ -121,7 +121,8 @@ def _measure(
         "tokens": {side.label: int(documents.lengths[documents.on([side])].sum()) for side in Side},
         "comparisons": compare(documents, shared, near, evaluated),
         "near_duplicate_pairs": len(near.pair_K2),
-        "compared_pairs": near.candidates,
+        "candidate_pairs": near.candidates,
+        "compared_pairs": near.compared,
         "cut_buckets": near.cut_buckets,
         "found_at_threshold": detection(params.jaccard, params),
         "scores": rescore(samples, subject.settings),
@@ -166,6 +167,7 @@ def _publish(
         requires=(subject.row.version, *(table.version for table in elements)),
         provenance={
             "recipe": recipe,
+            "params": params.model_dump(mode="json"),
             "evaluation": evaluation,
             **{name: str(table.ref) for name, table in zip(tables, elements, strict=True)},
         },

@@ -17,6 +17,7 @@ from tasks.audit import (
     common_shingles,
     detection,
     near_duplicates,
+    promising,
     shingles,
     signatures,
 )
@@ -99,6 +100,17 @@ def test_signatures_agree_as_often_as_documents_are_similar() -> None:
     many = signatures(documents, PARAMS.model_copy(update={"bands": 512, "band_rows": 8}))
     # 4,096 permutations: a standard deviation of .008
     assert (many[0] == many[1]).mean() == pytest.approx(common[0] / union[0], abs=0.03)
+
+
+def test_pairs_far_below_the_threshold_are_not_compared_and_others_are() -> None:
+    ids = list(range(1000, 1403))
+    texts = [ids, [*ids[:350], *range(3000, 3050)], [*ids[:60], *range(4000, 4340)]]
+    documents = made(*((f"d{n}", Side(n), text) for n, text in enumerate(texts)))
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+
+    assert promising(signatures(documents, PARAMS), pairs, 0.5).tolist() == [True, False, False]
+    few = PARAMS.model_copy(update={"bands": 4})
+    assert promising(signatures(documents, few), pairs, 0.5).tolist() == [True] * 3
 
 
 def test_a_thousand_copies_cost_no_million_comparisons_and_all_are_told_of() -> None:
