@@ -13,7 +13,7 @@ def leakage_lines(summary: Mapping[str, Any]) -> list[str]:
     found = leakage(summary)
     if found is None:
         return []
-    return ["", *_shared_lines(found), "", *_score_lines(found), ""]
+    return ["", *_shared_lines(found), "", *_evidence_lines(found), "", *_score_lines(found), ""]
 
 
 def _shared_lines(found: Leakage) -> list[str]:
@@ -36,6 +36,24 @@ def _shared_lines(found: Leakage) -> list[str]:
             share(row.ngram_share),
         )
         for row in found.shared
+    ]
+    return columns(rows, head)
+
+
+def _evidence_lines(found: Leakage) -> list[str]:
+    head = (
+        "evidence",
+        "tasks",
+        "of the train split",
+        "of the validation split",
+        "near-duplicate of what was seen",
+    )
+    rows = [
+        (
+            row.condition,
+            *(f"{n or 0:,.0f}" for n in (row.tasks, row.trained, row.validation, row.near_duplicates)),
+        )
+        for row in found.evidence
     ]
     return columns(rows, head)
 

@@ -64,12 +64,25 @@ class Shared:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """Of how many tasks a condition's evidence was seen by training or tuning; missing figures are None."""
+
+    condition: str
+    tasks: float | None
+    trained: float | None
+    validation: float | None
+    near_duplicates: float | None
+
+
+@dataclass(frozen=True)
 class Leakage:
-    """Rows of shared text, and the variants side by side; `conditions` are (key, printed name)."""
+    """Rows of shared text and of evidence, and the variants side by side; `conditions` are (key, printed
+    name)."""
 
     ngram_tokens: float | None
     jaccard: float | None
     shared: Sequence[Shared]
+    evidence: Sequence[Evidence]
     variants: Sequence[Variant]
     conditions: Sequence[tuple[str, str]]
 
@@ -87,6 +100,7 @@ def leakage(summary: Mapping[str, Any]) -> Leakage | None:
         number(settings.get("ngram_tokens")),
         number(settings.get("jaccard")),
         [_shared(row) for row in given.get("comparisons") or () if isinstance(row, Mapping)],
+        [_evidence(row) for row in given.get("evidence") or () if isinstance(row, Mapping)],
         variants,
         [(name, label(name)) for name in names],
     )
@@ -105,6 +119,11 @@ def _shared(row: Mapping[str, Any]) -> Shared:
         _ratio(sharing, documents),
         _ratio(number(row.get("shared_ngrams")), number(row.get("ngrams"))),
     )
+
+
+def _evidence(row: Mapping[str, Any]) -> Evidence:
+    counts = (number(row.get(name)) for name in ("tasks", "trained", "validation", "near_duplicates"))
+    return Evidence(label(str(row.get("condition"))), *counts)
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

@@ -1,6 +1,6 @@
 """Leakage audit: text that parts of an experiment share, and scores without the tasks that it touches."""
 
-from tasks.audit.comparisons import compare
+from tasks.audit.comparisons import compare, compare_evidence
 from tasks.audit.documents import SEEN, WORKER, AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates, near_duplicates
 from tasks.audit.jaccard import common_shingles, shingles
@@ -40,6 +40,7 @@ __all__ = [
     "candidates",
     "common_shingles",
     "compare",
+    "compare_evidence",
     "detection",
     "load_audited",
     "load_documents",

@@ -1,6 +1,6 @@
 """What one part of the documents shares with another, as counts and shares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from tasks.audit.documents import SEEN, WORKER, AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates
 from tasks.audit.ngrams import SharedNgrams
+from tasks.errors import BadPayload
+from tasks.evaluation import Sample
 
 TASKS = "tasks"
 """The documents that tasks were cut from, a part of the test side."""
@@ -33,6 +35,38 @@ def compare(
         rows.append(_row(documents, shared, near, left, documents.on(left_sides), right, right_sides))
         rows.append(_row(documents, shared, near, right, documents.on(right_sides), left, left_sides))
     rows.append(_row(documents, shared, near, TASKS, of_tasks, "seen", SEEN))
+    return rows
+
+
+def compare_evidence(
+    samples: Sequence[Sample], documents: AuditDocuments, near: NearDuplicates
+) -> list[dict[str, Any]]:
+    """A row for each condition that shows evidence: how much of it training or tuning saw.
+
+    `trained` and `validation` count tasks whose evidence is a memory of these sides, `near_duplicates` those
+    whose evidence is on the test side and has a near-duplicate in what training or tuning saw. Raises
+    BadPayload where evidence is no memory of the snapshot.
+    """
+    worker, near_D = documents.on(WORKER), near.having(documents, SEEN)
+    place = {documents.names[number]: number for number in np.flatnonzero(worker).tolist()}
+    if strangers := {sample.evidence for sample in samples} - place.keys() - {""}:
+        raise BadPayload(
+            f"a sample of the evaluation shows {min(strangers)}, which is no memory of its snapshot; "
+            "evaluate again"
+        )
+    rows = []
+    for condition in dict.fromkeys(sample.condition for sample in samples if sample.evidence):
+        shown = [place[s.evidence] for s in samples if s.condition == condition and s.evidence]
+        side_T = documents.side_D[shown]
+        rows.append(
+            {
+                "condition": condition,
+                "tasks": len(shown),
+                "trained": int((side_T == Side.TRAIN).sum()),
+                "validation": int((side_T == Side.VALIDATION).sum()),
+                "near_duplicates": int((near_D[shown] & (side_T == Side.TEST)).sum()),
+            }
+        )
     return rows
 
 

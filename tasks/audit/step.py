@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store import Element, Recipe, Ref, Row, Store, canonical_json, fingerprint
-from tasks.audit.comparisons import compare
+from tasks.audit.comparisons import compare, compare_evidence
 from tasks.audit.documents import AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates, near_duplicates
 from tasks.audit.minhash import detection
@@ -120,6 +120,7 @@ def _measure(
         "documents": {side.label: int(documents.on([side]).sum()) for side in Side},
         "tokens": {side.label: int(documents.lengths[documents.on([side])].sum()) for side in Side},
         "comparisons": compare(documents, shared, near, evaluated),
+        "evidence": compare_evidence(subject.samples, documents, near),
         "near_duplicate_pairs": len(near.pair_K2),
         "candidate_pairs": near.candidates,
         "compared_pairs": near.compared,

@@ -239,6 +239,7 @@ def test_the_figures_of_an_audited_evaluation_stand_side_by_side(cellar: Cellar,
 
     [tasks] = [line for line in audited if line[:3] == ["documents", "of", "the"]]
     assert tasks[-9:] == ["241", "42", "(17.4", "%)", "184", "(76.3", "%)", "20.4", "%"]
+    assert ["retrieved", "500", "14", "2", "75"] in audited
     [losses] = [line for line in audited if line[:2] == ["nats,", "retrieved"]]
     assert losses[2:] == ["0.0345", "[0.0100,", "0.0684]", "0.0220", "[0.0072,", "0.0460]", "-"]
     assert "near-duplicates" not in cellar("eval", "show", "summary.json")[1]

@@ -169,6 +169,7 @@ def test_scores_with_and_without_near_duplicates_stand_side_by_side(page: Page) 
     text = " ".join(page.text.split())
 
     assert "documents of the tasksall that training and tuning saw241 42 17.4 % 184 76.3 % 20.4 %" in text
+    assert "retrieved500 142 75" in text
     assert "all tasks500 tasks, 241 documents without near-duplicates419 tasks, 199 documents" in text
     assert "retrieved 0.035 0.010 to 0.068 0.022 0.007 to 0.046 –" in text
 

@@ -51,7 +51,7 @@ def samples_of(elements: list[str]) -> list[Sample]:
             condition=condition.value,
             family=condition.family.value,
             element=element,
-            evidence="",
+            evidence="" if condition is Condition.NONE else elements[number - 1],
             evidence_start=0,
             weight=1.0,
             attached=0,
@@ -159,6 +159,12 @@ def test_a_copied_document_is_told_of_and_nothing_else(place: Place) -> None:
     assert row(summary, "worker", "language")["near_duplicates"] == 1
     assert row(summary, "language", "worker")["near_duplicates"] == 1
     assert row(summary, "test", "train")["near_duplicates"] == 0
+    assert [row["condition"] for row in summary["evidence"]] == list(Condition)[1:]
+    assert all(
+        row
+        == {"condition": row["condition"], "tasks": 6, "trained": 0, "validation": 0, "near_duplicates": 1}
+        for row in summary["evidence"]
+    )
     [pair] = load_pairs(table(place, "pairs"))
     assert (pair.left, pair.left_side, pair.right, pair.right_side) == (
         "corpus/copy",
@@ -238,6 +244,7 @@ FORGED: dict[str, Callable[[list[Sample]], list[Sample]]] = {
     "no figure": lambda samples: [replace(s, nll=float("nan")) for s in samples],
     "no tokens": lambda samples: [replace(s, target_tokens=0) for s in samples],
     "nothing": lambda samples: [],
+    "evidence that is not there": lambda samples: [replace(s, evidence="memory/x") for s in samples],
     "a document that is not there": lambda samples: [replace(s, element="memory/x") for s in samples[:7]],
 }
 
