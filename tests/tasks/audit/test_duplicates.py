@@ -113,15 +113,16 @@ def test_pairs_far_below_the_threshold_are_not_compared_and_others_are() -> None
     assert promising(signatures(documents, few), pairs, 0.5).tolist() == [True] * 3
 
 
-def test_a_thousand_copies_cost_no_million_comparisons_and_all_are_told_of() -> None:
+def test_many_copies_of_a_text_are_not_all_compared_with_each_other_and_all_are_told_of() -> None:
     rng = np.random.default_rng(3)
     text = rng.integers(0, 4000, 80)
-    rows = [(f"d{n:04d}", Side(n % 4), [*text.tolist(), n + 5000]) for n in range(1000)]
+    rows = [(f"d{n:04d}", Side(n % 4), [*text.tolist(), n + 5000]) for n in range(300)]
     documents = made(*rows)
     proposed = candidates(documents, signatures(documents, PARAMS), PARAMS)
     assert proposed.cut_buckets > 0
-    assert len(proposed.pair_K2) <= 1000 * PARAMS.bucket_window * 2
-    assert near_duplicates(documents, PARAMS).having(documents, SEEN).sum() == 1000
+    all_pairs = np.count_nonzero(np.triu(documents.side_D[:, None] != documents.side_D))
+    assert len(proposed.pair_K2) <= 1.1 * 300 * PARAMS.bucket_window < 0.7 * all_pairs
+    assert near_duplicates(documents, PARAMS).having(documents, SEEN).sum() == 300
 
 
 @given(st.lists(st.integers(0, 2), max_size=30), st.lists(st.integers(0, 2), max_size=30), st.integers(1, 4))
