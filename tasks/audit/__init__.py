@@ -17,7 +17,7 @@ from tasks.audit.records import (
     load_pairs,
 )
 from tasks.audit.rescoring import VARIANTS, rescore
-from tasks.audit.step import AuditResult, audit_evaluation, audit_of, audit_recipe
+from tasks.audit.step import audit_evaluation, audit_of, audit_recipe
 
 __all__ = [
     "SEEN",
@@ -25,7 +25,6 @@ __all__ = [
     "WORKER",
     "AuditDocuments",
     "AuditParams",
-    "AuditResult",
     "AuditedDocument",
     "AuditedSample",
     "Candidates",

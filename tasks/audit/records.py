@@ -8,9 +8,7 @@ from tasks.audit.duplicates import NearDuplicates
 from tasks.audit.ngrams import SharedNgrams
 from tasks.errors import BadPayload
 from tasks.evaluation import Sample
-from tasks.tables import encode_records, load_records
-
-MEDIA = "application/vnd.apache.parquet"
+from tasks.tables import load_records
 
 
 @dataclass(frozen=True)
@@ -146,29 +144,14 @@ def audited_samples(samples: Sequence[Sample], found: Mapping[str, Exposure]) ->
     return [AuditedSample(**asdict(sample), **asdict(found[sample.element])) for sample in samples]
 
 
-def encode_pairs(records: Sequence[NearDuplicate]) -> bytes:
-    """Parquet bytes in the order given."""
-    return encode_records(NearDuplicate, records)
-
-
 def load_pairs(payload: bytes) -> list[NearDuplicate]:
     """The pairs of a payload; raises BadPayload when it is none."""
     return load_records(payload, NearDuplicate, what="a table of near-duplicates")
 
 
-def encode_documents(records: Sequence[AuditedDocument]) -> bytes:
-    """Parquet bytes in the order given."""
-    return encode_records(AuditedDocument, records)
-
-
 def load_documents(payload: bytes) -> list[AuditedDocument]:
     """The documents of a payload; raises BadPayload when it is none."""
     return load_records(payload, AuditedDocument, what="a table of audited documents")
-
-
-def encode_audited(records: Sequence[AuditedSample]) -> bytes:
-    """Parquet bytes in the order given."""
-    return encode_records(AuditedSample, records)
 
 
 def load_audited(payload: bytes) -> list[AuditedSample]:

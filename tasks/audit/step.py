@@ -3,10 +3,9 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from store import Element, Recipe, Ref, Row, Store, canonical_json, fingerprint
+from store import Recipe, Ref, Row, Store
 from tasks.audit.comparisons import compare, compare_evidence
 from tasks.audit.documents import AuditDocuments, Side
 from tasks.audit.duplicates import NearDuplicates, near_duplicates
@@ -14,12 +13,11 @@ from tasks.audit.minhash import detection
 from tasks.audit.ngrams import SharedNgrams, shared_ngrams
 from tasks.audit.params import AuditParams
 from tasks.audit.records import (
-    MEDIA,
+    AuditedDocument,
+    AuditedSample,
+    NearDuplicate,
     audited_samples,
     document_records,
-    encode_audited,
-    encode_documents,
-    encode_pairs,
     exposures,
     pair_records,
 )
@@ -27,21 +25,18 @@ from tasks.audit.rescoring import rescore
 from tasks.audit.subject import Subject
 from tasks.corpus import is_worker_shard
 from tasks.errors import BadPayload
-from tasks.evaluation import peak_rss_bytes
+from tasks.evaluation import (
+    JSON_MEDIA,
+    PublishedEvaluation,
+    Table,
+    find_evaluation,
+    peak_rss_bytes,
+    publish_evaluation,
+)
 from tasks.progress import Progress, silent
+from tasks.tables import encode_records
 
 RECIPE = "audit.leakage/1"
-JSON_MEDIA = "application/json"
-
-
-@dataclass(frozen=True)
-class AuditResult:
-    """A published audit: its summary, what it cost, and its summary's element."""
-
-    summary: dict[str, Any]
-    costs: dict[str, Any]
-    summary_ref: Ref
-    reused: bool
 
 
 def audit_evaluation(
@@ -51,14 +46,13 @@ def audit_evaluation(
     evaluation: Ref,
     corpus: Sequence[Ref],
     progress: Progress = silent,
-) -> AuditResult:
+) -> PublishedEvaluation:
     """Audit the documents behind an evaluation of attachments, or find the audit published.
 
     `corpus` are the shards that the memories of its snapshot were built from; the shards that core and codec
     learned from are those that their records name. Publishes `evaluation/<name>` (the summary as JSON: a row
     for each pair of sides, scores with and without near-duplicates) and below it the tables `pairs`,
-    `documents` and `samples`. The evaluation itself stays as it is. `progress` is in
-    percent.
+    `documents` and `samples`. The evaluation itself stays as it is. `progress` is in percent.
 
     Raises `StaleInputs` for an evaluation that the store does not say enough about, `TooLittleText` when the
     shards lack documents of the snapshot's memories.
@@ -66,8 +60,8 @@ def audit_evaluation(
     subject = Subject.open(store, evaluation)
     shards = sorted((ref for ref in corpus if is_worker_shard(ref)), key=lambda ref: (ref.name, ref.version))
     recipe = audit_recipe(params, evaluation, shards, subject.language).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return AuditResult(json.loads(store.read(row)), dict(row.facts), row.ref, reused=True)
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
     began = time.perf_counter()
     documents = AuditDocuments.of(subject.documents(store, shards, _part(progress, 0)))
     read_s = time.perf_counter() - began
@@ -83,7 +77,17 @@ def audit_evaluation(
         "peak_rss_bytes": peak_rss_bytes(),
     }
     summary, tables = _measure(params, subject, documents, shared, near)
-    return _publish(store, params, recipe, subject, summary, tables, costs)
+    return publish_evaluation(
+        store,
+        params.name,
+        summary,
+        tables,
+        recipe=recipe,
+        requires=(subject.row.version,),
+        provenance={"params": params.model_dump(mode="json"), "evaluation": str(subject.row.ref)},
+        costs=costs,
+        message=f"Audit {subject.row.name}: {summary['near_duplicate_pairs']} pairs of near-duplicates",
+    )
 
 
 def audit_recipe(
@@ -109,8 +113,8 @@ def _measure(
     documents: AuditDocuments,
     shared: SharedNgrams,
     near: NearDuplicates,
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The summary, and the payloads of the tables by name."""
+) -> tuple[dict[str, Any], dict[str, Table]]:
+    """The summary, and the tables by name."""
     found = exposures(documents, shared, near)
     samples = audited_samples(subject.samples, found)
     evaluated = {sample.element for sample in samples}
@@ -129,55 +133,15 @@ def _measure(
         "scores": rescore(samples, subject.settings),
     }
     tables = {
-        "pairs": encode_pairs(pair_records(documents, near)),
-        "documents": encode_documents(document_records(documents, shared, near)),
-        "samples": encode_audited(samples),
+        "pairs": _table("pairs", NearDuplicate, pair_records(documents, near)),
+        "documents": _table("documents", AuditedDocument, document_records(documents, shared, near)),
+        "samples": _table("samples", AuditedSample, samples),
     }
     return summary, tables
 
 
-def _publish(
-    store: Store,
-    params: AuditParams,
-    recipe: str,
-    subject: Subject,
-    summary: dict[str, Any],
-    tables: dict[str, bytes],
-    costs: dict[str, Any],
-) -> AuditResult:
-    evaluation = str(subject.row.ref)
-    elements = [
-        Element(
-            "evaluation",
-            f"{params.name}/{name}",
-            payload,
-            media=MEDIA,
-            requires=(subject.row.version,),
-            provenance={
-                "recipe": fingerprint(f"audit.{name}/1", params={}, inputs=[recipe]),
-                "evaluation": evaluation,
-            },
-        )
-        for name, payload in tables.items()
-    ]
-    report = Element(
-        "evaluation",
-        params.name,
-        canonical_json(summary),
-        media=JSON_MEDIA,
-        requires=(subject.row.version, *(table.version for table in elements)),
-        provenance={
-            "recipe": recipe,
-            "params": params.model_dump(mode="json"),
-            "evaluation": evaluation,
-            **{name: str(table.ref) for name, table in zip(tables, elements, strict=True)},
-        },
-        facts=costs,
-    )
-    message = f"Audit {subject.row.name}: {summary['near_duplicate_pairs']} pairs of near-duplicates"
-    refs = store.publish([*elements, report], message=message)
-    [ref] = [ref for ref in refs if ref.name == report.full_name]
-    return AuditResult(json.loads(report.payload), costs, ref, reused=False)
+def _table(name: str, kind: type[Any], records: Sequence[Any]) -> Table:
+    return Table(encode_records(kind, records), len(records), f"audit.{name}/1")
 
 
 def audit_of(store: Store, evaluation: Ref) -> tuple[Row, dict[str, Any]] | None:

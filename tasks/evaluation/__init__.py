@@ -7,7 +7,13 @@ from tasks.evaluation.evidence import EvidenceReader, Shown
 from tasks.evaluation.gains import Gains, gains
 from tasks.evaluation.language import LanguageFigures, language_figures
 from tasks.evaluation.params import EvaluationParams
-from tasks.evaluation.publication import PublishedEvaluation, find_evaluation, publish_evaluation
+from tasks.evaluation.publication import (
+    JSON_MEDIA,
+    PublishedEvaluation,
+    Table,
+    find_evaluation,
+    publish_evaluation,
+)
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import Sample, encode_samples, load_samples
 from tasks.evaluation.score import Scores, greedy, score
@@ -16,6 +22,7 @@ from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
 
 __all__ = [
+    "JSON_MEDIA",
     "PREFIX",
     "QUOTE",
     "AccountRow",
@@ -38,6 +45,7 @@ __all__ = [
     "Sample",
     "Scores",
     "Shown",
+    "Table",
     "account",
     "encode_samples",
     "evaluate_attachment",

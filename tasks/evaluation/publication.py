@@ -12,6 +12,15 @@ TABLE_MEDIA = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table of an evaluation: `count` rows as Parquet, and the `recipe` by which they follow from it."""
+
+    payload: bytes
+    count: int
+    recipe: str
+
+
+@dataclass(frozen=True)
 class PublishedEvaluation:
     """An evaluation in the store: its summary, what it cost, and both elements."""
 
@@ -35,50 +44,53 @@ def publish_evaluation(
     store: Store,
     name: str,
     summary: Mapping[str, Any],
-    samples: bytes,
+    tables: Mapping[str, Table],
     *,
-    count: int,
     recipe: str,
-    samples_recipe: str,
     requires: Sequence[str],
     provenance: Mapping[str, Any],
     costs: Mapping[str, Any],
     message: str,
 ) -> PublishedEvaluation:
-    """Publish `evaluation/<name>` and `evaluation/<name>/samples`, in one commit.
+    """Publish `evaluation/<name>` and its tables `evaluation/<name>/samples` and so on, in one commit.
 
     Args:
-        samples: `count` rows as Parquet.
+        tables: by their names, of which one is `samples`; the summary's record has their references.
         recipe: the fingerprint of how the evaluation is made.
-        samples_recipe: name and number of how the samples follow from that.
-        requires: versions that both depend on.
-        provenance: of both, besides their recipes.
+        requires: versions that all of it depends on.
+        provenance: of all of it, besides the recipes and the references of the tables.
         costs: seconds and memory: facts beside what is reproducible.
     """
-    made_from = fingerprint(samples_recipe, params={}, inputs=[recipe])
-    table = Element(
-        "evaluation",
-        f"{name}/samples",
-        samples,
-        media=TABLE_MEDIA,
-        requires=tuple(requires),
-        provenance={**provenance, "recipe": made_from},
-        facts={"samples": count},
-    )
+    elements = {
+        label: Element(
+            "evaluation",
+            f"{name}/{label}",
+            table.payload,
+            media=TABLE_MEDIA,
+            requires=tuple(requires),
+            provenance={**provenance, "recipe": fingerprint(table.recipe, params={}, inputs=[recipe])},
+            facts={"rows": table.count},
+        )
+        for label, table in tables.items()
+    }
     report = Element(
         "evaluation",
         name,
         canonical_json(summary),
         media=JSON_MEDIA,
-        requires=(*requires, table.version),
-        provenance={**provenance, "recipe": recipe, "samples": str(table.ref)},
+        requires=(*requires, *(element.version for element in elements.values())),
+        provenance={
+            **provenance,
+            "recipe": recipe,
+            **{label: str(element.ref) for label, element in elements.items()},
+        },
         facts=dict(costs),
     )
-    refs = {ref.name: ref for ref in store.publish([table, report], message=message)}
+    refs = {ref.name: ref for ref in store.publish([*elements.values(), report], message=message)}
     return PublishedEvaluation(
         json.loads(report.payload),
         dict(costs),
         refs[report.full_name],
-        refs[table.full_name],
+        refs[elements["samples"].full_name],
         reused=False,
     )

@@ -19,7 +19,7 @@ from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, p
 from tasks.evaluation.evidence import EvidenceReader
 from tasks.evaluation.language import language_figures
 from tasks.evaluation.params import EvaluationParams
-from tasks.evaluation.publication import PublishedEvaluation, find_evaluation, publish_evaluation
+from tasks.evaluation.publication import PublishedEvaluation, Table, find_evaluation, publish_evaluation
 from tasks.evaluation.reconstruction import reconstructions
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import Sample, encode_samples
@@ -89,10 +89,8 @@ def evaluate_attachment(
         store,
         params.name,
         summary,
-        encode_samples(samples),
-        count=len(samples),
+        {"samples": Table(encode_samples(samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
-        samples_recipe=SAMPLES_RECIPE,
         requires=(core.version,),
         provenance={"snapshot": snapshot.id, "core": str(core)},
         costs=asdict(costs),

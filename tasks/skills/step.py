@@ -10,7 +10,7 @@ from tasks.assembly import ResidualCore, core_accounts, load_core
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints
 from tasks.corpus import Tokenizer, load_tokenizer
-from tasks.evaluation import PublishedEvaluation, find_evaluation, publish_evaluation
+from tasks.evaluation import PublishedEvaluation, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
 from tasks.skills.controller import load_controller
@@ -191,10 +191,8 @@ def evaluate_skills(
         store,
         params.name,
         summary,
-        encode_records(SkillSample, samples),
-        count=len(samples),
+        {"samples": Table(encode_records(SkillSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
-        samples_recipe=SAMPLES_RECIPE,
         requires=[ref.version for ref in skills.refs],
         provenance={"core": str(skills.core)},
         costs={"seconds": seconds},
