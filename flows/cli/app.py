@@ -24,6 +24,7 @@ from flows.cli import (
     pins,
     plan,
     promote,
+    readout_audit,
     refs,
     revisions,
     runs,
@@ -63,6 +64,7 @@ app.command(corpus.app)
 app.command(stages.codec)
 app.command(stages.memory)
 app.command(stages.index)
+stages.index.command(readout_audit.audit)
 app.command(stages.core)
 app.command(snapshot.app)
 snapshot.app.command(history.diff)

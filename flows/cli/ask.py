@@ -44,7 +44,7 @@ def ask(
     if not words:
         raise UsageError('what are the words? For example: cellar ask "least squares solution"')
     store = session.open_store()
-    chosen = store.snapshot(snapshot or _pinned_last(session.settings.pins))
+    chosen = store.snapshot(snapshot or pinned_last(session.settings.pins))
     asker = Asker(chosen, Index.open(store, chosen))
     hits = asker.ask(" ".join(words), k=top, context_tokens=context)
     session.emit(
@@ -55,7 +55,8 @@ def ask(
         print_hits(hits)
 
 
-def _pinned_last(pins: "Path") -> str:
+def pinned_last(pins: "Path") -> str:
+    """The id of the snapshot that the pin file names."""
     from flows.errors import PinError
     from flows.pins import read_pin
 

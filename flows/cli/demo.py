@@ -68,6 +68,7 @@ def headlines(summary: dict[str, Any]) -> list[str]:
         ("greedy exact", _named(summary["greedy_exact"])),
         ("gain in nats", _named(gain, "document_specific", "generic")),
         ("", f"document-specific share {gain['document_specific_share']:.3f} [{low:.3f}, {high:.3f}]"),
+        *_system_rows(summary),
     ]
     total = f"{summary['wall_s']:.0f} s in all, peak memory {summary['peak_rss_mb']:,.0f} MiB"
     found: list[str] = summary.get("found") or []
@@ -79,6 +80,22 @@ def headlines(summary: dict[str, Any]) -> list[str]:
         total,
         *([times] if found else []),
     ]
+
+
+def _system_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the system makes of evidence that it found, beside the raw text of the same documents."""
+    gain = summary["gain"]
+    if "storage" not in summary:  # evaluated before this was measured
+        return []
+    cost, part = gain["intervals"]["weighed_cost"], gain["intervals"]["of_raw_text"]
+    rows = [
+        ("weighed wrong costs", f"{cost['value']:.4f} nats [{cost['low']:.4f}, {cost['high']:.4f}]"),
+        ("of raw text's gain", f"{part['value']:.4f} [{part['low']:.4f}, {part['high']:.4f}]"),
+    ]
+    for condition, name in (("retrieved", "reading memories"), ("raw_text", "reading raw text")):
+        found = summary["conditions"][condition]
+        rows.append((name, f"{found['bytes_read']:,.0f} bytes, {found['latency_ms']:.1f} ms a task"))
+    return rows
 
 
 def _named(figures: dict[str, float], *names: str) -> str:

@@ -55,6 +55,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
         },
         "tasks": {"count": found["tasks"], "documents": found["documents"], "by_kind": found["kinds"]},
         "accounting": found["accounting"],
+        "storage": found["storage"],
         "reconstruction": found["reconstruction"],
         "rejected_documents": memory.get("rejected_documents", []),
         "examples": _examples(load_samples(store.read(samples_ref))),

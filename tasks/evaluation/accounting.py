@@ -65,8 +65,13 @@ def account(
     elements_per_query: float,
     active_values_per_query: float,
     bytes_per_query: float,
+    coarse_values: int = 0,
 ) -> list[AccountRow]:
-    """The table of a snapshot and a core; the last three are means over the retrieved condition's tasks."""
+    """The table of a snapshot and a core.
+
+    What is selected per query are means over the retrieved condition's tasks. `coarse_values` are derived
+    from all stored cells and held nowhere.
+    """
     rows = [
         AccountRow(
             Category.TRAINABLE,
@@ -103,6 +108,9 @@ def account(
         if row.kind in ("index", "reranker"):
             derived = row.name.endswith(("/readout", "/dense"))
             rows.append(_stored(Category.DERIVED if derived else Category.INDEX, row.name, [row]))
+    rows.append(
+        AccountRow(Category.DERIVED, "coarse states of cells", coarse_values, "float32", 4 * coarse_values)
+    )
     for kind in sorted({row.kind for row in held}):
         of_kind = [row for row in held if row.kind == kind]
         size = sum(row.length for row in of_kind)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,21 @@ class Gains:
     ``NLL(none) - NLL(right)``, of which `share` is the document-specific part. Evidence that harms when
     wrong makes `generic` negative and `share` exceed 1. `weighed_share` is the same with wrong evidence
     weighed by the system.
+
+    What the system itself makes of evidence: `weighed_cost = NLL(wrong_weighed) - NLL(none)` is what wrong
+    evidence costs once it is weighed, `retrieved = NLL(none) - NLL(retrieved)` and `raw_text` (the same of
+    the retrieved documents' own tokens) are what found evidence gains. `of_raw_text` is their ratio, 0 where
+    raw text changes nothing.
     """
 
     document_specific: Interval
     generic: Interval
     share: Interval
     weighed_share: Interval
+    weighed_cost: Interval
+    retrieved: Interval
+    raw_text: Interval
+    of_raw_text: Interval
 
 
 def gains(
@@ -43,9 +53,23 @@ def gains(
         gain_R = resampled[Condition.NONE] - resampled[Condition.RIGHT]
         return interval(value, (resampled[wrong] - resampled[Condition.RIGHT]) / gain_R, confidence)
 
+    def of_raw_text(values: Mapping[Condition, Any]) -> Any:
+        none_R = values[Condition.NONE]
+        raw_R = none_R - values[Condition.RAW_TEXT]
+        ratio_R = (none_R - values[Condition.RETRIEVED]) / np.where(raw_R == 0, 1, raw_R)
+        return np.where(raw_R == 0, 0, ratio_R)
+
     return Gains(
         document_specific=figure(Condition.WRONG, Condition.RIGHT),
         generic=figure(Condition.NONE, Condition.WRONG),
         share=share(Condition.WRONG),
         weighed_share=share(Condition.WRONG_WEIGHED),
+        weighed_cost=figure(Condition.WRONG_WEIGHED, Condition.NONE),
+        retrieved=figure(Condition.NONE, Condition.RETRIEVED),
+        raw_text=figure(Condition.NONE, Condition.RAW_TEXT),
+        of_raw_text=interval(
+            float(of_raw_text({c: np.float64(value) for c, value in mean.items()})),
+            of_raw_text(resampled),
+            confidence,
+        ),
     )

@@ -26,9 +26,9 @@ from tasks.evaluation.samples import Sample, encode_samples
 from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import AttachmentTask, make_tasks
 from tasks.progress import Progress, silent
-from tasks.retrieval import Index
+from tasks.retrieval import Index, audit
 
-RECIPE = "evaluation.attachment/1"
+RECIPE = "evaluation.attachment/2"
 SAMPLES_RECIPE = "evaluation.samples/1"
 
 
@@ -85,6 +85,8 @@ def evaluate_attachment(
     summary["reconstruction"] = setting.reconstructions(index)
     summary["standalone"] = setting.standalone(params)
     summary["accounting"] = setting.accounting(store, core, samples)
+    summary["readout"] = asdict(audit(index.readout))
+    summary["storage"] = setting.storage(samples)
     return publish_evaluation(
         store,
         params.name,
@@ -187,6 +189,25 @@ class _Setting:
         """The test-split documents that their memories read worst, for the report."""
         return reconstructions(index.readout, self.test_texts(), lambda ids: self.tokenizer.decode(ids))
 
+    def coarse_values(self) -> int:
+        """Numbers of the coarse states that a codec with parents derives from all memories' cells."""
+        architecture = self.codec.architecture
+        blocks = sum(-(-len(ids) // architecture.block_tokens) for ids in self.texts.values())
+        return blocks * len(architecture.parent_spans) * architecture.cell_width
+
+    def storage(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What the memories take beside their documents' token ids, two bytes each: in all and a query."""
+        read = {
+            condition: float(np.mean([s.bytes_read for s in samples if s.condition == condition]))
+            for condition in (Condition.RETRIEVED, Condition.RAW_TEXT)
+        }
+        memories = self.snapshot.rows("memory")
+        return {
+            "memory_bytes": sum(row.length for row in memories),
+            "raw_text_bytes": sum(ids.nbytes for ids in self.texts.values()),
+            "bytes_per_query": {condition.value: value for condition, value in read.items()},
+        }
+
     def accounting(self, store: Store, core: Ref, samples: Sequence[Sample]) -> list[dict[str, Any]]:
         """The accounting table, its per-query rows over the retrieved condition."""
         shown = [s for s in samples if s.condition == Condition.RETRIEVED]
@@ -201,5 +222,6 @@ class _Setting:
             elements_per_query=len(used) / len(shown),
             active_values_per_query=float(np.mean([s.attached for s in shown])) * width,
             bytes_per_query=float(np.mean([s.bytes_read for s in shown])),
+            coarse_values=self.coarse_values(),
         )
         return [asdict(row) for row in table]

@@ -53,11 +53,29 @@ def test_a_percentile_interval_of_a_normal_mean_has_its_known_width() -> None:
 def test_gains_split_the_whole_gain_into_a_documents_and_a_generic_part() -> None:
     mean = {Condition.NONE: 7.2544, Condition.WRONG: 6.7726, Condition.RIGHT: 6.6930}
     mean[Condition.WRONG_WEIGHED] = mean[Condition.NONE]
+    mean[Condition.RETRIEVED], mean[Condition.RAW_TEXT] = 6.7, 6.6
     found = gains(mean, {c: np.full(10, value) for c, value in mean.items()}, 0.95)
     assert found.document_specific.value == pytest.approx(0.0796)
     assert found.generic.value == pytest.approx(0.4818)
     assert found.share.value == pytest.approx(0.0796 / 0.5614)
     assert found.weighed_share.value == pytest.approx(1.0)
+
+
+def test_what_weighed_evidence_costs_and_what_found_evidence_gains_beside_raw_text() -> None:
+    mean = dict.fromkeys(Condition, 4.0) | {Condition.WRONG_WEIGHED: 4.03}
+    mean |= {Condition.RETRIEVED: 1.0, Condition.RAW_TEXT: 0.5, Condition.RIGHT: 0.2}
+    noise_R = rng().normal(size=1000)
+    drawn = {c: value + noise_R for c, value in mean.items()}
+    found = gains(mean, drawn, 0.95)
+    for figure, value in [
+        (found.weighed_cost, 0.03),
+        (found.retrieved, 3.0),
+        (found.raw_text, 3.5),
+        (found.of_raw_text, 6 / 7),
+    ]:  # paired: what all conditions share leaves no width
+        assert (figure.low, figure.value, figure.high) == pytest.approx((value,) * 3)
+    same = drawn | {Condition.RAW_TEXT: drawn[Condition.NONE]}
+    assert gains(mean | {Condition.RAW_TEXT: 4.0}, same, 0.95).of_raw_text.value == 0
 
 
 def sample(task: int, condition: Condition, nll: float) -> Sample:
