@@ -78,6 +78,11 @@ class Placement:
 Plan = dict[Condition, list[Placement | None]]
 
 
+def named_elements(plan: Plan) -> list[str]:
+    """Names of the elements that a plan shows to any task, sorted."""
+    return sorted({p.element for placements in plan.values() for p in placements if p is not None})
+
+
 def plan_evidence(
     tasks: Sequence[AttachmentTask],
     retriever: Retriever,

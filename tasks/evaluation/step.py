@@ -2,29 +2,17 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
 
-import numpy as np
-from numpy.typing import NDArray
-
-from store import Recipe, Ref, Row, Snapshot, Store
-from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
-from tasks.codec import Codec, load_codec
-from tasks.corpus import Tokenizer, element_split, load_tokenizer
-from tasks.errors import StaleInputs, TooLittleText
-from tasks.evaluation.accounting import Costs, account, peak_rss_bytes
+from store import Recipe, Ref, Snapshot, Store
+from tasks.evaluation.accounting import Costs, peak_rss_bytes
 from tasks.evaluation.addressing import address
-from tasks.evaluation.conditions import Condition, Placement, Plan, Retriever, plan_evidence
-from tasks.evaluation.evidence import EvidenceReader
-from tasks.evaluation.language import language_figures
 from tasks.evaluation.params import EvaluationParams
 from tasks.evaluation.publication import PublishedEvaluation, Table, find_evaluation, publish_evaluation
-from tasks.evaluation.reconstruction import reconstructions
 from tasks.evaluation.run import Evaluator
-from tasks.evaluation.samples import Sample, encode_samples
+from tasks.evaluation.samples import encode_samples
+from tasks.evaluation.setting import EvaluationSetting
 from tasks.evaluation.summary import summarise
-from tasks.evaluation.tasks import AttachmentTask, make_tasks
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index, audit
 
@@ -56,10 +44,11 @@ def evaluate_attachment(
     recipe = evaluation_recipe(params, snapshot.id, core, shards).fingerprint
     if (found := find_evaluation(store, recipe)) is not None:
         return found
-    _check_core(store, snapshot, core)
-    setting = _Setting.open(store, snapshot, core, shards)
+    setting = EvaluationSetting.open(store, snapshot, core, shards)
     index = Index.open(store, snapshot)
-    tasks, plan, retrieval_seconds = setting.prepare(index, params)
+    began = time.perf_counter()
+    tasks, plan = setting.prepare(index, params)
+    retrieval_seconds = time.perf_counter() - began
     evaluator = Evaluator(
         setting.core,
         setting.reader(plan, params),
@@ -105,123 +94,3 @@ def evaluation_recipe(params: EvaluationParams, snapshot: str, core: Ref, corpus
     shards = sorted(corpus, key=lambda ref: ref.name)
     inputs = (snapshot, core.version, *(ref.version for ref in shards))
     return Recipe(RECIPE, params.model_dump(mode="json"), inputs)
-
-
-def _check_core(store: Store, snapshot: Snapshot, core: Ref) -> None:
-    """Refuse a core that reads the states of another codec than the one that the snapshot's memories need."""
-    row = store.catalog().get(core.version)
-    codec = snapshot.one("codec")
-    if row is None or codec.version not in row.requires:
-        raise StaleInputs(
-            f"{core.name}@{core.version[:12]} was not trained for {codec.name}@{codec.version[:12]}, which "
-            f"snapshot {snapshot.id[:12]} holds; run `cellar core train` again"
-        )
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """Everything that an evaluation reads, opened once."""
-
-    snapshot: Snapshot
-    core: ResidualCore
-    codec: Codec
-    tokenizer: Tokenizer
-    texts: dict[str, NDArray[np.uint16]]
-    """Token ids of every memory's document, by the memory's name."""
-
-    @classmethod
-    def open(cls, store: Store, snapshot: Snapshot, core: Ref, shards: Sequence[Ref]) -> "_Setting":
-        tokenizer = load_tokenizer(store, snapshot.one("tokenizer").ref)
-        memories = snapshot.rows("memory")
-        return cls(
-            snapshot,
-            load_core(store.read(core)),
-            load_codec(snapshot.read(snapshot.one("codec"))),
-            tokenizer,
-            worker_documents(store, shards, tokenizer, memories),
-        )
-
-    def test_texts(self) -> dict[str, NDArray[np.uint16]]:
-        return {name: ids for name, ids in self.texts.items() if element_split(name) == "test"}
-
-    def prepare(self, index: Retriever, params: EvaluationParams) -> tuple[list[AttachmentTask], Plan, float]:
-        """Tasks, their evidence under every condition, and the seconds that retrieval took."""
-        texts = self.test_texts()
-        tasks = make_tasks(texts, params)
-        if not tasks:
-            raise TooLittleText(
-                f"none of the {len(texts)} test-split documents of snapshot {self.snapshot.id[:12]} has "
-                f"{params.cue_tokens + params.target_tokens} tokens; build more memories or shorten the tasks"
-            )
-        began = time.perf_counter()
-        lengths = {name: len(ids) for name, ids in texts.items()}
-        plan = plan_evidence(tasks, index, lengths, seed=params.seed)
-        return tasks, plan, time.perf_counter() - began
-
-    def reader(self, plan: Plan, params: EvaluationParams) -> EvidenceReader:
-        """A reader of exactly the elements that the plan names."""
-        named = {p.element for placements in plan.values() for p in placements if isinstance(p, Placement)}
-        rows: list[Row] = [self.snapshot.get(name) for name in sorted(named)]
-        cells, text = open_tables(self.snapshot, self.codec, rows, self.texts)
-        return EvidenceReader(
-            cells,
-            text,
-            {row.name: place for place, row in enumerate(rows)},
-            {row.name: row.length for row in rows},
-            self.core.identity,
-            margin=self.core.architecture.agreement_margin,
-            seed=params.seed,
-        )
-
-    def standalone(self, params: EvaluationParams) -> dict[str, Any] | None:
-        """Perplexity of the core alone on the test-split documents; never mixed with the conditions."""
-        texts = self.test_texts()
-        figures = language_figures(
-            self.core,
-            [texts[name] for name in sorted(texts)],
-            lambda ids: self.tokenizer.decode(ids),
-            window=params.language_window,
-            most=params.language_tokens,
-        )
-        return None if figures is None else asdict(figures)
-
-    def reconstructions(self, index: Index) -> list[dict[str, Any]]:
-        """The test-split documents that their memories read worst, for the report."""
-        return reconstructions(index.readout, self.test_texts(), lambda ids: self.tokenizer.decode(ids))
-
-    def coarse_values(self) -> int:
-        """Numbers of the coarse states that a codec with parents derives from all memories' cells."""
-        architecture = self.codec.architecture
-        blocks = sum(-(-len(ids) // architecture.block_tokens) for ids in self.texts.values())
-        return blocks * len(architecture.parent_spans) * architecture.cell_width
-
-    def storage(self, samples: Sequence[Sample]) -> dict[str, Any]:
-        """What the memories take beside their documents' token ids, two bytes each: in all and a query."""
-        read = {
-            condition: float(np.mean([s.bytes_read for s in samples if s.condition == condition]))
-            for condition in (Condition.RETRIEVED, Condition.RAW_TEXT)
-        }
-        memories = self.snapshot.rows("memory")
-        return {
-            "memory_bytes": sum(row.length for row in memories),
-            "raw_text_bytes": sum(ids.nbytes for ids in self.texts.values()),
-            "bytes_per_query": {condition.value: value for condition, value in read.items()},
-        }
-
-    def accounting(self, store: Store, core: Ref, samples: Sequence[Sample]) -> list[dict[str, Any]]:
-        """The accounting table, its per-query rows over the retrieved condition."""
-        shown = [s for s in samples if s.condition == Condition.RETRIEVED]
-        used = [s for s in shown if s.weight > 0]
-        core_row = store.catalog().get(core.version)
-        rows = self.snapshot.rows() + ([core_row] if core_row is not None else [])
-        width = self.codec.architecture.slot_width
-        table = account(
-            core_accounts(self.core),
-            self.codec,
-            rows,
-            elements_per_query=len(used) / len(shown),
-            active_values_per_query=float(np.mean([s.attached for s in shown])) * width,
-            bytes_per_query=float(np.mean([s.bytes_read for s in shown])),
-            coarse_values=self.coarse_values(),
-        )
-        return [asdict(row) for row in table]
