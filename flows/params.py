@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
+from tasks.addressing.params import AddressingParams
 from tasks.assembly.params import AssemblyParams
 from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
@@ -39,6 +40,7 @@ class Params(BaseModel):
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
     audit: AuditParams = Field(default_factory=AuditParams)
     skills: SkillsParams = Field(default_factory=SkillsParams)
+    addressing: AddressingParams = Field(default_factory=AddressingParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

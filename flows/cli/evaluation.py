@@ -4,10 +4,11 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import App
 
+from flows.cli.addressing_figures import addressing_lines, evaluate_addressing
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 RESULTS = Path("results")
-Subject = Literal["attachment", "skills", "audit"]
+Subject = Literal["attachment", "audit", "addressing", "skills"]
 
 
 @app.command
@@ -43,9 +44,10 @@ def run(
     Parameters
     ----------
     subject
-        attachment: the core against the pinned snapshot's memories, with summary, plots and report; skills:
-        the arithmetic skills, built if they are not there; audit: attachment, and then what its documents
-        share with the text that training saw, with the scores of the tasks that share nothing.
+        attachment: the core against the pinned snapshot's memories, with summary, plots and report; audit:
+        attachment, and then what its documents share with the text that training saw, with the scores of the
+        tasks that share nothing; addressing: how well the snapshot's index finds its memories, beside a dense
+        and a lexical baseline; skills: the arithmetic skills, built if they are not there.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
@@ -53,7 +55,8 @@ def run(
         Against this core of the store, e.g. core/assembly; otherwise the newest one of the same parameters
         that reads the snapshot's codec, or a new one. Only with --snapshot.
     out
-        Folder for summary.json, metrics.json, report.html and plots/, or for skills.json.
+        Folder for summary.json, metrics.json, report.html and plots/; for addressing.json; or for
+        skills.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
@@ -63,6 +66,11 @@ def run(
         if snapshot is not None or core is not None:
             raise UsageError("--snapshot and --core go with attachment; skills are named by their parameters")
         evaluate_skills(chosen, session, out)
+        return
+    if subject == "addressing":
+        if core is not None:
+            raise UsageError("--core goes with attachment; addressing asks the index, and no core")
+        evaluate_addressing(chosen, session, snapshot=snapshot, out=out)
         return
     evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out, audited=subject == "audit")
 
@@ -154,17 +162,25 @@ def show(summary: Path | None = None, /, *, session: Injected) -> None:
     Parameters
     ----------
     summary
-        A summary.json, or the folder that holds one, or a skills.json; otherwise results, or build/demo.
+        A summary.json, or the folder that holds one, an addressing.json or a skills.json; otherwise results,
+        or build/demo.
     """
     from flows.errors import UsageError
 
     path = _find(summary)
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
-        lines = skill_lines(figures) if "routing" in figures else headlines(figures)
+        lines = _lines(figures)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path} is no summary of an evaluation; give a summary.json of cellar") from error
     session.emit(figures, lines)
+
+
+def _lines(figures: dict[str, Any]) -> list[str]:
+    """The figures of any evaluation, for people."""
+    if "routing" in figures:
+        return skill_lines(figures)
+    return addressing_lines(figures) if "searchers" in figures else headlines(figures)
 
 
 def _find(given: Path | None) -> Path:

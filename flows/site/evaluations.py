@@ -99,7 +99,7 @@ def read_evaluations(survey: Survey, warn: Callable[[object], None]) -> list[Eva
         except (CellarError, ValueError, RecursionError) as error:
             warn(f"{row.name}@{row.version[:12]} is left out: {error}")
             continue
-        if isinstance(record, dict):
+        if isinstance(record, dict) and "conditions" in record:  # others compare no evidence
             found.append(_evaluation(survey, row, record))
     return found
 

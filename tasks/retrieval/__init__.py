@@ -1,10 +1,11 @@
 """Retrieval: charts, dense keys and a reranker over what the memories of a snapshot decode to."""
 
 from tasks.retrieval.ask import AskedToken, Asker, AskHit
-from tasks.retrieval.baseline import DenseSearch
+from tasks.retrieval.baseline import DenseSearch, ElementSearch
+from tasks.retrieval.bm25 import BM25Search
 from tasks.retrieval.charts import Charts
 from tasks.retrieval.confidence import confidences
-from tasks.retrieval.cues import CueTask, corrupted, prefix_tasks, quote_tasks
+from tasks.retrieval.cues import NO_TOKEN, changed_cues, corrupted
 from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
 from tasks.retrieval.evidence import Sources
 from tasks.retrieval.features import FEATURES
@@ -15,12 +16,15 @@ from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams,
 from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
 from tasks.retrieval.reranker import Reranker
 from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, train_reranker
+from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
 
 __all__ = [
     "FEATURES",
+    "NO_TOKEN",
     "AskHit",
     "AskedToken",
     "Asker",
+    "BM25Search",
     "Candidate",
     "ChartParams",
     "Charts",
@@ -29,6 +33,7 @@ __all__ = [
     "DecodedMemory",
     "DenseIndex",
     "DenseSearch",
+    "ElementSearch",
     "Index",
     "IndexRefs",
     "MemoryRecord",
@@ -44,6 +49,7 @@ __all__ = [
     "audit",
     "audit_readout",
     "build_indexes",
+    "changed_cues",
     "confidences",
     "corrupted",
     "decode",
@@ -53,5 +59,8 @@ __all__ = [
     "ngram_hashes",
     "prefix_tasks",
     "quote_tasks",
+    "rare_tokens",
+    "span_tasks",
     "train_reranker",
+    "value_tasks",
 ]

@@ -5,12 +5,13 @@ diagonal support the same alignment, whose answer begins right after the cue, at
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from tasks.retrieval.charts import Charts, spread
-from tasks.retrieval.cues import CueBatch
-from tasks.retrieval.hashing import inside, ngram_hashes
+from tasks.retrieval.cues import NO_TOKEN, CueBatch
+from tasks.retrieval.hashing import ngram_hashes
 from tasks.retrieval.params import SearchParams
 from tasks.retrieval.readout import Readout
 
@@ -99,7 +100,7 @@ def find(cues: CueBatch, charts: Charts, readout: Readout, search: SearchParams)
     )
     place_parts, kind_parts, weight_parts = [], [], []
     for kind, (chart, length, asked) in enumerate(sketches):
-        probe_M = np.flatnonzero(inside(cues.start_Q1, length) & asked)
+        probe_M = np.flatnonzero(cues.runs(length) & asked)
         hits = chart.probe(ngram_hashes(cues.token_F, length)[probe_M], search.max_postings)
         flat_H = probe_M[hits.probe_H]
         element_H = readout.element_of(hits.position_H)
@@ -160,27 +161,40 @@ def locate(
 ) -> Alignments:
     """The best alignment of each (query, element) pair by its single tokens, weighted by their idf.
 
-    A pair without a common token is laid right before the element's start.
+    A pair without a common token is laid right before the element's start. Of a token that stands in a cue
+    several times the last place counts, of equally good alignments the first.
     """
-    idf_V = charts.bag.idf_V
-    length_Q = cues.length_Q
-    diagonal_P = readout.start_E1[element_P] - length_Q[query_P]
-    where_V = np.full(len(idf_V), -1, dtype=np.int64)
-    last = -1
-    for row, (query, element) in enumerate(zip(query_P.tolist(), element_P.tolist(), strict=True)):
-        if query != last:
-            where_V.fill(-1)
-            where_V[cues.token_QL[query, : length_Q[query]]] = np.arange(length_Q[query])
-            last = query
-        stored = readout.tokens(element)
-        column = where_V[stored]
-        position = np.flatnonzero(column >= 0)
-        if not len(position):
-            continue
-        diagonal = position - column[position]
-        lowest = int(diagonal.min())
-        # A small constant lets tokens without distinction decide where nothing else does.
-        weight = np.bincount(diagonal - lowest, weights=idf_V[stored[position]] + 1e-3)
-        diagonal_P[row] = readout.start_E1[element] + lowest + int(weight.argmax())
+    bounds = np.flatnonzero(np.diff(query_P, prepend=-1, append=-1)).tolist()
+    parts = [
+        _single_tokens(cues, int(query_P[begin]), element_P[begin:end], charts.bag.idf_V, readout)
+        for begin, end in pairwise(bounds)
+    ]
+    diagonal_P = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
     none = np.zeros(len(query_P))
     return Alignments(query_P, element_P, diagonal_P, np.zeros((len(query_P), _CHARTS), dtype=np.int64), none)
+
+
+def _single_tokens(
+    cues: CueBatch, query: int, element_P: np.ndarray, idf_V: np.ndarray, readout: Readout
+) -> np.ndarray:
+    """The diagonals (int64) of one cue in some elements, for `locate`."""
+    width = cues.token_QL.shape[1]
+    start_P = readout.start_E1[element_P]
+    length_P = readout.start_E1[element_P + 1] - start_P
+    column_V = np.full(len(idf_V), NO_TOKEN, dtype=np.int16)
+    known = np.flatnonzero(cues.token_QL[query] != NO_TOKEN)
+    column_V[cues.token_QL[query, known]] = known
+    token_N = np.concatenate([readout.tokens(element) for element in element_P.tolist()])
+    column_N = column_V[token_N]
+    met = np.flatnonzero(column_N >= 0)
+    owner_H = np.repeat(np.arange(len(element_P)), length_P)[met]
+    # Each element has a bin for every diagonal from `width` before its start to its end.
+    bins_P = length_P + width
+    first_P = np.cumsum(bins_P) - bins_P
+    bin_H = met + (owner_H + 1) * width - column_N[met]
+    # A small constant lets tokens without distinction decide where nothing else does.
+    mass_B = np.bincount(bin_H, weights=idf_V[token_N[met]] + 1e-3, minlength=int(bins_P.sum()))
+    peak_P = np.maximum.reduceat(mass_B, first_P)
+    peaks = np.flatnonzero(mass_B == np.repeat(peak_P, bins_P))
+    best_P = peaks[np.searchsorted(peaks, first_P)] - first_P - width
+    return np.where(peak_P > 0, start_P + best_P, start_P - cues.length_Q[query])

@@ -71,7 +71,7 @@ def gather(cues: CueBatch, sources: Sources, search: SearchParams) -> Evidence:
     pairs = [mass.best(search.bag_elements)]
     query_QC = None
     if sources.dense is not None and sources.encoder is not None:
-        own_UC = sources.dense.queries(sources.encoder([cues.row(query) for query in unsure.tolist()]))
+        own_UC = sources.dense.queries(sources.encoder([cues.known(query) for query in unsure.tolist()]))
         _, near_Uk = sources.dense.search(own_UC, search.dense_elements)
         pairs.append(np.repeat(unsure, near_Uk.shape[1]) * len(readout) + near_Uk.ravel())
         query_QC = np.zeros((len(cues), own_UC.shape[1]), dtype=np.float32)

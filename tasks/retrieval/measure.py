@@ -2,7 +2,8 @@
 
 Two credits, always side by side. *Named*: the candidate is the very element that the cue was cut from.
 *Same text* (the figures without a suffix): it is that element, or its own text holds the cue at the aligned
-offset, followed by the same continuation; a passage that several documents share has several right answers.
+offset together with the same answer, after it or in its gap; a passage that several documents share has
+several right answers.
 """
 
 import time
@@ -13,8 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from tasks.errors import BadQuery
-from tasks.retrieval.cues import CueTask
 from tasks.retrieval.index import Candidate
+from tasks.retrieval.tasks import CueTask
 
 
 class Searcher(Protocol):
@@ -89,14 +90,14 @@ def evaluate(
 
 
 def is_right(candidate: Candidate, task: CueTask, texts: Mapping[str, np.ndarray]) -> bool:
-    """Whether the candidate is the task's element, or holds its cue and continuation where it says."""
+    """Whether the candidate is the task's element, or holds its cue and answer where it says."""
     if candidate.name == task.name:
         return True
     begin = candidate.offset - len(task.cue)
     if begin < 0 or candidate.name not in texts:
         return False
     passage = texts[candidate.name][begin : candidate.offset + len(task.continuation)]
-    return np.array_equal(passage, np.concatenate([task.cue, task.continuation]))
+    return np.array_equal(passage, task.passage)
 
 
 def _share(outcomes: Iterable[bool]) -> float:

@@ -5,11 +5,12 @@ import numpy as np
 from tasks.corpus import element_split
 from tasks.errors import BadCorpus
 from tasks.retrieval.alignment import Alignments
-from tasks.retrieval.cues import CueTask, corrupted, prefix_tasks, quote_tasks
+from tasks.retrieval.cues import corrupted
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.index import Index
 from tasks.retrieval.params import RerankerParams
 from tasks.retrieval.reranker import Examples
+from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks
 
 _BATCH = 128
 

@@ -50,5 +50,5 @@ def test_corruption_changes_about_the_share_asked_for() -> None:
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=12), max_size=5), st.integers(1, 8))
 def test_a_batch_keeps_the_last_tokens_of_every_cue(cues: list[list[int]], longest: int) -> None:
     batch = CueBatch.of([np.array(cue) for cue in cues], 10, longest)
-    assert [batch.row(query).tolist() for query in range(len(batch))] == [cue[-longest:] for cue in cues]
+    assert [batch.known(query).tolist() for query in range(len(batch))] == [cue[-longest:] for cue in cues]
     assert batch.token_F.tolist() == [token for cue in cues for token in cue[-longest:]]

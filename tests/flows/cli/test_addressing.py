@@ -1,0 +1,61 @@
+"""Evaluating addressing through the real command line, a real store and a real flow."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.pins import Pin, write_pin
+from tests.tasks.addressing.test_step import furnish
+
+Cellar = Callable[..., tuple[int, str, str]]
+SMALL = """
+addressing:
+  tasks: 12
+  cue_tokens: 16
+  answer_tokens: 4
+  timed_queries: 3
+  resamples: 100
+  corruption: [0, 0.2]
+"""
+
+
+def test_addressing_has_no_core_to_choose(cellar: Cellar, workplace: Path) -> None:
+    code, _, err = cellar("eval", "run", "addressing", "--core", "core/assembly")
+    assert code == 2
+    assert "--core goes with attachment" in err
+
+
+def test_a_missing_pin_is_said_before_anything_starts(cellar: Cellar, workplace: Path) -> None:
+    cellar("init")
+    code, _, err = cellar("eval", "run", "addressing")
+    assert code != 0
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_addressing_of_the_pin_files_is_evaluated_and_shown(cellar: Cellar, workplace: Path) -> None:
+    place = furnish("file:build/store")
+    Path("params.yaml").write_text(SMALL)
+    pins = workplace / "pins"
+    pins.mkdir()
+    write_pin(pins, Pin(stage="corpus", refs=tuple(map(str, place.corpus))))
+    write_pin(pins, Pin(stage="snapshot", snapshot=place.snapshot.id))
+
+    code, out, err = cellar("eval", "run", "addressing", "--out", "figures", "--json")
+    assert code == 0, err
+    evaluated = json.loads(out)
+
+    assert evaluated["snapshot"] == place.snapshot.id
+    assert evaluated["searchers"] == ["charts", "dense", "bm25"]
+    assert {row["corruption"] for row in evaluated["table"]} == {0.0, 0.2}
+    assert json.loads(Path("figures/addressing.json").read_text()) == evaluated
+    shown = cellar("eval", "show", "figures/addressing.json")[1]
+    assert shown.startswith("coordinate-assisted: ")
+    assert re.search(r"quote_continuation\s+20%\s+bm25\s+[01]\.", shown)
+    # The corpus of a snapshot without a report of its corpus cannot be found in the store.
+    code, _, err = cellar("eval", "run", "addressing", "--snapshot", place.snapshot.id)
+    assert code == 2
+    assert "no corpus" in err
