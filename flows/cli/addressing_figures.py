@@ -44,12 +44,12 @@ def addressing_lines(result: dict[str, Any]) -> list[str]:
     """The table of an evaluation of addressing, for people: shares with intervals, and rates."""
     head = f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents"
     rows: list[tuple[str, ...]] = [
-        ("kind", "changed", "searcher", "candidate recall", "recall at 1", "the very element", "aligned")
+        ("kind", "changed", "searcher", "candidate recall", "recall at 1", "the same cue", "the very element")
     ]
     for row in result["table"]:
         shown = (
             _share(row[name])
-            for name in ("candidate_recall", "recall_at_1", "recall_at_1_named", "aligned_at_1")
+            for name in ("candidate_recall", "recall_at_1", "recall_at_1_cue", "recall_at_1_named")
         )
         rows.append((row["kind"], f"{row['corruption']:.0%}", row["searcher"], *shown))
     rates: list[tuple[str, ...]] = [("searcher", "changed", "queries/s", "p50 ms", "p99 ms")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.retrieval import Candidate, CueTask, is_right
+from tasks.retrieval import Candidate, CueTask, holds_cue, is_right
 
 MEDIA = "application/vnd.apache.parquet"
 COORDINATES = "coordinate-assisted"
@@ -18,8 +18,8 @@ class AddressingSample:
 
     `element` is the one that the cue was cut from, `offset` the token of it right after the cue. `corruption`
     is the share of known tokens to change, `changed` how many were. Of the `candidates` found `rank` is the
-    place (from 1) of the first that is right with same-text credit, `rank_named` that of the very element; 0
-    where there is none. `best` and `best_offset` are what stands first ("" and 0 for nothing), `aligned`
+    place (from 1) of the first that is right with same-text credit, `rank_named` that of the very element,
+    `rank_cue` that of the first with the same cue, whatever answer follows; 0 where there is none. `best` and `best_offset` are what stands first ("" and 0 for nothing), `aligned`
     whether that is the very element, at the very offset.
     """
 
@@ -34,6 +34,7 @@ class AddressingSample:
     candidates: int
     rank: int
     rank_named: int
+    rank_cue: int
     best: str
     best_offset: int
     aligned: bool
@@ -72,6 +73,7 @@ def judge(
         candidates=len(found),
         rank=_first([is_right(candidate, task, texts) for candidate in found]),
         rank_named=_first([candidate.name == task.name for candidate in found]),
+        rank_cue=_first([holds_cue(candidate, task, texts) for candidate in found]),
         best=best.name if best else "",
         best_offset=best.offset if best else 0,
         aligned=best is not None and (best.name, best.offset) == (task.name, task.offset),

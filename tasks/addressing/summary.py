@@ -17,6 +17,7 @@ FIGURES: dict[str, Callable[[AddressingSample], float]] = {
     "candidate_recall_named": lambda s: s.rank_named > 0,
     "recall_at_1": lambda s: s.rank == 1,
     "recall_at_1_named": lambda s: s.rank_named == 1,
+    "recall_at_1_cue": lambda s: s.rank_cue == 1,
     "aligned_at_1": lambda s: s.aligned,
 }
 _COMPARED = ("candidate_recall", "recall_at_1")
@@ -26,7 +27,7 @@ def summarise(samples: Sequence[AddressingSample], params: AddressingParams) -> 
     """Shares of tasks with intervals over documents, by kind, share of changed tokens and searcher.
 
     A figure without suffix counts an element that holds the same text as right, its `_named` twin only the
-    one that the cue was cut from. Rows of kind `all` are over the tasks of all kinds. `margins` are the
+    one that the cue was cut from, its `_cue` twin any that holds the same cue, whatever the answer. Rows of kind `all` are over the tasks of all kinds. `margins` are the
     first searcher's figures less another's on the same tasks. Every searcher must have been asked every task
     at every share.
     """

@@ -11,7 +11,7 @@ from tasks.retrieval.evidence import Sources
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.hashing import inside, ngram_hashes
 from tasks.retrieval.index import Candidate, Index
-from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, is_right
+from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, holds_cue, is_right
 from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
 from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
 from tasks.retrieval.reranker import Reranker
@@ -54,6 +54,7 @@ __all__ = [
     "corrupted",
     "decode",
     "evaluate",
+    "holds_cue",
     "inside",
     "is_right",
     "ngram_hashes",

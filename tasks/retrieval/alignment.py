@@ -197,4 +197,5 @@ def _single_tokens(
     peak_P = np.maximum.reduceat(mass_B, first_P)
     peaks = np.flatnonzero(mass_B == np.repeat(peak_P, bins_P))
     best_P = peaks[np.searchsorted(peaks, first_P)] - first_P - width
-    return np.where(peak_P > 0, start_P + best_P, start_P - cues.length_Q[query])
+    diagonal_P: np.ndarray = np.where(peak_P > 0, start_P + best_P, start_P - cues.length_Q[query])
+    return diagonal_P

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tasks.errors import BadQuery
+from tasks.retrieval.cues import NO_TOKEN
 from tasks.retrieval.index import Candidate
 from tasks.retrieval.tasks import CueTask
 
@@ -98,6 +99,21 @@ def is_right(candidate: Candidate, task: CueTask, texts: Mapping[str, np.ndarray
         return False
     passage = texts[candidate.name][begin : candidate.offset + len(task.continuation)]
     return np.array_equal(passage, task.passage)
+
+
+def holds_cue(candidate: Candidate, task: CueTask, texts: Mapping[str, np.ndarray]) -> bool:
+    """Whether the candidate is the task's element, or holds its cue where it says, whatever the answer there.
+
+    Nothing in a cue that stands word for word in several elements tells their answers apart.
+    """
+    if candidate.name == task.name:
+        return True
+    begin = candidate.offset - len(task.cue)
+    if begin < 0 or candidate.name not in texts:
+        return False
+    known = task.cue != NO_TOKEN
+    passage = texts[candidate.name][begin : candidate.offset]
+    return len(passage) == len(known) and np.array_equal(passage[known], task.cue[known])
 
 
 def _share(outcomes: Iterable[bool]) -> float:

@@ -10,6 +10,7 @@ from tasks.retrieval import (
     Candidate,
     CueTask,
     changed_cues,
+    holds_cue,
     is_right,
     rare_tokens,
     span_tasks,
@@ -67,6 +68,9 @@ def test_another_element_is_right_only_with_the_same_answer_in_the_gap(place: in
     assert is_right(candidate, task, same) is right
     same["memory/b"][5] = 99
     assert not is_right(candidate, task, same)
+    assert holds_cue(candidate, task, same) is right
+    same["memory/b"][4] = 99
+    assert not holds_cue(candidate, task, same)
 
 
 @given(st.lists(st.integers(-1, 9), min_size=1, max_size=40), st.integers(0, 99))
