@@ -19,8 +19,9 @@ class AddressingSample:
     `element` is the one that the cue was cut from, `offset` the token of it right after the cue. `corruption`
     is the share of known tokens to change, `changed` how many were. Of the `candidates` found `rank` is the
     place (from 1) of the first that is right with same-text credit, `rank_named` that of the very element,
-    `rank_cue` that of the first with the same cue, whatever answer follows; 0 where there is none. `best` and `best_offset` are what stands first ("" and 0 for nothing), `aligned`
-    whether that is the very element, at the very offset.
+    `rank_cue` that of the first with the same cue, whatever answer follows; 0 where there is none. `best` and
+    `best_offset` are what stands first ("" and 0 for nothing), `aligned` whether that is the very element, at
+    the very offset.
     """
 
     task: str

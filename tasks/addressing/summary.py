@@ -27,9 +27,9 @@ def summarise(samples: Sequence[AddressingSample], params: AddressingParams) -> 
     """Shares of tasks with intervals over documents, by kind, share of changed tokens and searcher.
 
     A figure without suffix counts an element that holds the same text as right, its `_named` twin only the
-    one that the cue was cut from, its `_cue` twin any that holds the same cue, whatever the answer. Rows of kind `all` are over the tasks of all kinds. `margins` are the
-    first searcher's figures less another's on the same tasks. Every searcher must have been asked every task
-    at every share.
+    one that the cue was cut from, its `_cue` twin any that holds the same cue, whatever the answer. Rows of
+    kind `all` are over the tasks of all kinds. `margins` are the first searcher's figures less another's on
+    the same tasks. Every searcher must have been asked every task at every share.
     """
     searchers = list(dict.fromkeys(sample.searcher for sample in samples))
     shares = sorted({sample.corruption for sample in samples})
