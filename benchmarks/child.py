@@ -17,6 +17,7 @@ from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _MODULES = (
+    "benchmarks.addressing_runs",
     "benchmarks.audit",
     "benchmarks.builds",
     "benchmarks.contenders",

@@ -3,9 +3,11 @@
 import itertools
 import json
 import math
+import mmap
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,12 @@ def from_bytes(payload: bytes | memoryview, *, what: str) -> tuple[dict[str, np.
             raise ValueError("its record is no object")
         body = view[_LENGTH_BYTES + length :]
         return {name: _array(body, name, entry) for name, entry in header.items()}, record
+
+
+def mapped(path: Path) -> memoryview:
+    """The bytes of a file, read where they are touched: what `from_bytes` views in them stays on disk."""
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _array(body: memoryview, name: str, entry: Mapping[str, Any]) -> np.ndarray:

@@ -22,14 +22,14 @@ class BM25Search(ElementSearch):
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for all of its own debugging lines
         super().__init__(index)
         documents = [index.readout.tokens(row).tolist() for row in range(len(index.readout))]
-        self._model = bm25s.BM25(k1=k1, b=b)
+        self.model = bm25s.BM25(k1=k1, b=b)
         vocabulary = {token: token for token in range(index.vocab_size)}
-        self._model.index((documents, vocabulary), create_empty_token=False, show_progress=False)
+        self.model.index((documents, vocabulary), create_empty_token=False, show_progress=False)
 
     def scores(self, cues: CueBatch, k: int) -> tuple[np.ndarray, np.ndarray]:
         """BM25 scores and elements; equal scores keep store order."""
         rows = [
-            best_first(self._model.get_scores_from_ids(cues.known(query).tolist()), k)
+            best_first(self.model.get_scores_from_ids(cues.known(query).tolist()), k)
             for query in range(len(cues))
         ]
         return np.stack([score for score, _ in rows]), np.stack([element for _, element in rows])

@@ -41,9 +41,10 @@ class Chart:
     def of(cls, key_P: np.ndarray, position_P: np.ndarray) -> "Chart":
         """The chart of one key per posting; a key keeps its postings in the order given."""
         order = np.argsort(key_P, kind="stable")
-        key_K, first = np.unique(key_P[order], return_index=True)
+        sorted_P = key_P[order]
+        first = np.flatnonzero(_begins_run(sorted_P))
         start_K1 = np.append(first, len(key_P)).astype(np.uint32)
-        return cls(key_K, start_K1, position_P[order].astype(np.uint32))
+        return cls(sorted_P[first], start_K1, position_P[order].astype(np.uint32))
 
     def probe(self, key_Q: np.ndarray, cap: int) -> Hits:
         """The first `cap` postings of each key."""
@@ -58,6 +59,13 @@ class Chart:
         owner_H, posting_H = spread(start_F, np.minimum(found_F, cap))
         position_H = self.position_P[posting_H].astype(np.int64)
         return Hits(probe_F[owner_H], position_H, found_F[owner_H])
+
+
+def _begins_run(sorted_N: np.ndarray) -> np.ndarray:
+    """Which of sorted values (bool) are the first of their kind."""
+    first_N = np.ones(len(sorted_N), dtype=bool)
+    np.not_equal(sorted_N[1:], sorted_N[:-1], out=first_N[1:])
+    return first_N
 
 
 def spread(start_F: np.ndarray, count_F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +91,8 @@ class Bag:
         """The inverted index of tokens that occur in few enough elements."""
         elements = len(start_E1) - 1
         element_N = np.repeat(np.arange(elements), np.diff(start_E1))
-        pair_P = np.unique(tokens_N.astype(np.int64) * max(elements, 1) + element_N)
+        pair_N = np.sort(tokens_N.astype(np.int64) * max(elements, 1) + element_N)
+        pair_P = pair_N[_begins_run(pair_N)]  # np.unique hashes, which takes four times as long here
         token_P, element_P = np.divmod(pair_P, max(elements, 1))
         frequency_V = np.bincount(token_P, minlength=vocab_size)
         idf_V = np.log((elements + 1) / (frequency_V + 1)).astype(np.float32)

@@ -73,16 +73,38 @@ def winnow(hashes_M: np.ndarray, valid_M: np.ndarray, width: int) -> np.ndarray:
         return np.empty(0, dtype=np.int64)
     pad = np.full(width - 1, _LAST)
     padded = np.concatenate([pad, np.where(valid_M, hashes_M, _LAST), pad])
-    windows = len(padded) - width + 1
-    lowest = padded[:windows].copy()
-    chosen = np.arange(windows, dtype=np.int64)
-    for shift in range(1, width):
-        other = padded[shift : shift + windows]
-        better = other <= lowest
-        lowest[better] = other[better]
-        chosen[better] = np.flatnonzero(better) + shift
-    chosen -= width - 1
-    chosen = np.unique(chosen)
-    chosen = chosen[(chosen >= 0) & (chosen < len(hashes_M))]
-    kept: np.ndarray = chosen[valid_M[chosen]]
-    return kept
+    own_M = padded[width - 1 : width - 1 + len(hashes_M)]
+    # Windows i to i + width - 1 hold hash i. None of their minima is above it, so it is one of them where it
+    # equals their maximum.
+    lowest_W = _sliding(np.minimum, padded, width)
+    found = np.flatnonzero((_sliding(np.maximum, lowest_W, width) == own_M) & valid_M)
+    next_F = _next_equal(padded, found + width - 1, width)
+    repeated = np.flatnonzero(next_F < width)
+    hash_R = own_M[found[repeated]]
+    rightmost_R = np.zeros(len(repeated), dtype=bool)
+    for later in range(width - 1):
+        ends_before = later < next_F[repeated]
+        rightmost_R |= ends_before & (lowest_W[found[repeated] + later] == hash_R)
+    kept_F = np.ones(len(found), dtype=bool)
+    kept_F[repeated] = rightmost_R
+    chosen: np.ndarray = found[kept_F]
+    return chosen
+
+
+def _sliding(extremum: np.ufunc, values_N: np.ndarray, width: int) -> np.ndarray:
+    """The least or greatest of every `width` consecutive values, by spans that double."""
+    span = 1
+    while 2 * span <= width:
+        values_N = extremum(values_N[: len(values_N) - span], values_N[span:])
+        span *= 2
+    rest = width - span
+    sliding: np.ndarray = extremum(values_N[: len(values_N) - rest], values_N[rest:])
+    return sliding
+
+
+def _next_equal(values_N: np.ndarray, place_F: np.ndarray, width: int) -> np.ndarray:
+    """How far after each place the same value stands again, `width` where it does not before that."""
+    next_F = np.full(len(place_F), width)
+    for shift in range(width - 1, 0, -1):
+        next_F[values_N[place_F + shift] == values_N[place_F]] = shift
+    return next_F
