@@ -114,7 +114,7 @@ def _figures(searcher: Any, tasks: Any, texts: Any, cues: Any) -> dict[str, floa
 
     from tasks.retrieval import evaluate
 
-    return asdict(evaluate(searcher, tasks, texts, cues=cues, candidates=CANDIDATES, timed_queries=1_000))
+    return asdict(evaluate(searcher, tasks, texts, cues=cues, candidates=CANDIDATES, timed_queries=400))
 
 
 def _asked(index: Any, queries: int) -> tuple[Any, Any, list[list[np.ndarray]]]:

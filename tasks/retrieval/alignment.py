@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tasks.retrieval.charts import Charts, spread
+from tasks.retrieval.charts import Charts
 from tasks.retrieval.cues import NO_TOKEN, CueBatch
 from tasks.retrieval.hashing import ngram_hashes
 from tasks.retrieval.params import SearchParams
@@ -122,10 +122,8 @@ def _heaviest(query_A: np.ndarray, weight_A: np.ndarray, limit: int) -> np.ndarr
     return np.sort(order[np.arange(len(order)) - first_A < limit])
 
 
-def bag_mass(
-    cues: CueBatch, queries: np.ndarray, charts: Charts, probes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Token-bag support of the given queries: (query, element, mass) sorted by query, then element.
+def bag_mass(cues: CueBatch, queries: np.ndarray, charts: Charts, probes: int) -> np.ndarray:
+    """Token-bag support (U, E) float64 of the given queries: -1 for elements that share none of the tokens.
 
     The mass is the share of the idf of the cue's `probes` rarest distinct tokens that the element holds,
     times the element's damping.
@@ -135,16 +133,17 @@ def bag_mass(
     kept = _heaviest(query_T, bag.idf_V[token_T], probes)
     query_T, token_T = query_T[kept], token_T[kept]
     idf_T = bag.idf_V[token_T].astype(np.float64)
-    total_Q = np.bincount(query_T, weights=idf_T, minlength=len(cues))
-    start_T = bag.start_V1[token_T]
-    owner_H, posting_H = spread(start_T, bag.start_V1[token_T + 1] - start_T)
-    elements = int(bag.element_P.max(initial=0)) + 1
-    pair_P, owner_P = np.unique(
-        query_T[owner_H] * elements + bag.element_P[posting_H].astype(np.int64), return_inverse=True
-    )
-    mass_P = np.bincount(owner_P, weights=idf_T[owner_H], minlength=len(pair_P))
-    query_P, element_P = np.divmod(pair_P, elements)
-    return query_P, element_P, mass_P / np.maximum(total_Q[query_P], 1e-9) * bag.damping_E[element_P]
+    total_Q = np.maximum(np.bincount(query_T, weights=idf_T, minlength=len(cues)), 1e-9)
+    start_T, stop_T = bag.start_V1[token_T], bag.start_V1[token_T + 1]
+    mass_UE = np.full((len(queries), len(bag.damping_E)), -1.0)
+    for mass_E, query in zip(mass_UE, queries.tolist(), strict=True):
+        begin, end = np.searchsorted(query_T, [query, query + 1]).tolist()
+        ranges = zip(start_T[begin:end].tolist(), stop_T[begin:end].tolist(), strict=True)
+        element_H = np.concatenate([bag.element_P[start:stop] for start, stop in ranges])
+        weight_H = np.repeat(idf_T[begin:end], (stop_T - start_T)[begin:end])
+        sum_E = np.bincount(element_H, weights=weight_H, minlength=len(mass_E))
+        mass_E[element_H] = (sum_E / total_Q[query] * bag.damping_E)[element_H]
+    return mass_UE
 
 
 def _distinct_tokens(cues: CueBatch, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -115,3 +115,13 @@ def unpack_strings(data: np.ndarray, offsets: np.ndarray) -> tuple[str, ...]:
     raw = data.tobytes()
     bounds = offsets.tolist()
     return tuple(raw[begin:end].decode() for begin, end in itertools.pairwise(bounds))
+
+
+def best_first(score_E: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k greatest scores and their places (int64), best first; equal scores in the order of places."""
+    count = min(k, len(score_E))
+    least = np.partition(score_E, len(score_E) - count)[len(score_E) - count]
+    above = np.flatnonzero(score_E > least)
+    chosen = np.append(above, np.flatnonzero(score_E == least)[: count - len(above)])
+    chosen = chosen[np.lexsort((chosen, -score_E[chosen]))]
+    return score_E[chosen], chosen

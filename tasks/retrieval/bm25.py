@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 
+from tasks.retrieval.arrays import best_first
 from tasks.retrieval.baseline import ElementSearch
 from tasks.retrieval.cues import CueBatch
 from tasks.retrieval.index import Index
@@ -33,13 +34,3 @@ class BM25Search(ElementSearch):
             for query in range(len(cues))
         ]
         return np.stack([score for score, _ in rows]), np.stack([element for _, element in rows])
-
-
-def best_first(score_E: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k greatest scores and their places (int64), best first; equal scores in the order of places."""
-    count = min(k, len(score_E))
-    least = np.partition(score_E, len(score_E) - count)[len(score_E) - count]
-    above = np.flatnonzero(score_E > least)
-    chosen = np.append(above, np.flatnonzero(score_E == least)[: count - len(above)])
-    chosen = chosen[np.lexsort((chosen, -score_E[chosen]))]
-    return score_E[chosen], chosen

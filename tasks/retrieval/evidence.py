@@ -8,6 +8,7 @@ import numpy as np
 from tasks.codec import Codec
 from tasks.errors import BadPayload
 from tasks.retrieval.alignment import Alignments, bag_mass, find, locate
+from tasks.retrieval.arrays import best_first
 from tasks.retrieval.charts import Charts
 from tasks.retrieval.cues import CueBatch
 from tasks.retrieval.dense import CueEncoder, DenseIndex
@@ -67,8 +68,11 @@ def gather(cues: CueBatch, sources: Sources, search: SearchParams) -> Evidence:
         none_A = np.zeros(len(found))
         features_AF = feature_matrix(cues, found, verified, charts, readout, none_A, none_A, none_A)
         return Evidence(found, verified, features_AF)
-    mass = PairValues(*bag_mass(cues, unsure, charts, search.bag_probes), len(readout))
-    pairs = [mass.best(search.bag_elements)]
+    mass_UE = bag_mass(cues, unsure, charts, search.bag_probes)
+    pairs = [
+        query * len(readout) + _most(mass_E, search.bag_elements)
+        for query, mass_E in zip(unsure.tolist(), mass_UE, strict=True)
+    ]
     query_QC = None
     if sources.dense is not None and sources.encoder is not None:
         own_UC = sources.dense.queries(sources.encoder([cues.known(query) for query in unsure.tolist()]))
@@ -84,37 +88,16 @@ def gather(cues: CueBatch, sources: Sources, search: SearchParams) -> Evidence:
     if sources.dense is not None and query_QC is not None:
         key_AC = sources.dense.key_EC[found.element_A[unsure_A]]
         cosine_A[unsure_A] = np.einsum("ac,ac->a", key_AC, query_QC[found.query_A[unsure_A]])
-    bag_A = mass.of(found.query_A, found.element_A)
+    row_Q = np.zeros(len(cues), dtype=np.int64)
+    row_Q[unsure] = np.arange(len(unsure))
+    bag_A = np.where(unsure_A, np.maximum(mass_UE[row_Q[found.query_A], found.element_A], 0.0), 0.0)
     features_AF = feature_matrix(cues, found, verified, charts, readout, bag_A, cosine_A, unsure_A)
     return Evidence(found, verified, features_AF)
 
 
-class PairValues:
-    """Values of some (query, element) pairs, sorted by pair; every other pair has zero."""
-
-    def __init__(
-        self, query_P: np.ndarray, element_P: np.ndarray, value_P: np.ndarray, elements: int
-    ) -> None:
-        self.query_P = query_P
-        self.pair_P = query_P * elements + element_P
-        self.value_P = value_P
-        self.elements = elements
-
-    def best(self, limit: int) -> np.ndarray:
-        """The `limit` greatest pairs of each query, as query * elements + element."""
-        # Rounded, because equal sums in another order differ in their last bits.
-        order = np.lexsort((self.pair_P, -np.round(self.value_P, 9), self.query_P))
-        query_P = self.query_P[order]
-        best: np.ndarray = self.pair_P[
-            order[np.arange(len(order)) - np.searchsorted(query_P, query_P) < limit]
-        ]
-        return best
-
-    def of(self, query_A: np.ndarray, element_A: np.ndarray) -> np.ndarray:
-        """The values (float64) of these pairs."""
-        pair_A = query_A * self.elements + element_A
-        if not len(self.pair_P):
-            return np.zeros(len(pair_A))
-        slot_A = np.minimum(np.searchsorted(self.pair_P, pair_A), len(self.pair_P) - 1)
-        value_A: np.ndarray = np.where(self.pair_P[slot_A] == pair_A, self.value_P[slot_A], 0.0)
-        return value_A
+def _most(mass_E: np.ndarray, limit: int) -> np.ndarray:
+    """The elements of greatest mass, among those that have any."""
+    # Rounded, because equal sums in another order differ in their last bits.
+    mass, element = best_first(np.round(mass_E, 9), limit)
+    held: np.ndarray = element[mass >= 0]
+    return held

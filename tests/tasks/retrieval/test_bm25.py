@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.retrieval import NO_TOKEN, BM25Search, Index
-from tasks.retrieval.bm25 import best_first
+from tasks.retrieval.arrays import best_first
 
 
 def _score(index: Index, cue: np.ndarray, element: int, k1: float, b: float) -> float:
