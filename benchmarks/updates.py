@@ -14,7 +14,7 @@ _FROZEN = ("tokenizer", "codec", "reranker")
 
 def documents(count: int, *, source: str | None) -> list[dict[str, str]]:
     """`count` texts with ids: lines of a JSONL file, or the documentation that is installed here."""
-    found = _lines(Path(source)) if source else _installed()
+    found = _lines(Path(source)) if source else installed()
     some = [document for _, document in zip(range(count), found, strict=False)]
     if len(some) < count:
         raise ValueError(f"there are {len(some)} documents here, not {count}; give fewer with --n")
@@ -28,7 +28,8 @@ def _lines(path: Path) -> Iterator[dict[str, str]]:
             yield {"id": str(record.get("id", f"line-{number:06d}")), "text": record["text"]}
 
 
-def _installed() -> Iterator[dict[str, str]]:
+def installed() -> Iterator[dict[str, str]]:
+    """The documentation that is installed here, as texts with ids."""
     from tasks.corpus.document import Document
     from tasks.corpus.params import CorpusParams
     from tasks.corpus.sources import open_source

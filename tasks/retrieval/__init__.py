@@ -12,6 +12,7 @@ from tasks.retrieval.features import FEATURES
 from tasks.retrieval.hashing import inside, ngram_hashes
 from tasks.retrieval.index import Candidate, Index
 from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, holds_cue, is_right
+from tasks.retrieval.overlay import Overlay
 from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
 from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
 from tasks.retrieval.reranker import Reranker
@@ -37,6 +38,7 @@ __all__ = [
     "Index",
     "IndexRefs",
     "MemoryRecord",
+    "Overlay",
     "Readout",
     "ReadoutAudit",
     "Reranker",

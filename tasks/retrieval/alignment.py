@@ -106,7 +106,7 @@ def find(cues: CueBatch, charts: Charts, readout: Readout, search: SearchParams)
         element_H = readout.element_of(hits.position_H)
         place_parts.append(places.pack(query_F[flat_H], element_H, hits.position_H - within_F[flat_H]))
         kind_parts.append(np.full(len(flat_H), kind))
-        weight_parts.append(np.log(1 + len(readout.tokens_N) / hits.found_H))
+        weight_parts.append(np.log(1 + readout.size / hits.found_H))
     place_A, owner_H = np.unique(np.concatenate(place_parts), return_inverse=True)
     kind_H = np.concatenate(kind_parts)
     hits_AC = np.bincount(owner_H * _CHARTS + kind_H, minlength=_CHARTS * len(place_A)).reshape(-1, _CHARTS)
@@ -134,13 +134,12 @@ def bag_mass(cues: CueBatch, queries: np.ndarray, charts: Charts, probes: int) -
     query_T, token_T = query_T[kept], token_T[kept]
     idf_T = bag.idf_V[token_T].astype(np.float64)
     total_Q = np.maximum(np.bincount(query_T, weights=idf_T, minlength=len(cues)), 1e-9)
-    start_T, stop_T = bag.start_V1[token_T], bag.start_V1[token_T + 1]
     mass_UE = np.full((len(queries), len(bag.damping_E)), -1.0)
     for mass_E, query in zip(mass_UE, queries.tolist(), strict=True):
         begin, end = np.searchsorted(query_T, [query, query + 1]).tolist()
-        ranges = zip(start_T[begin:end].tolist(), stop_T[begin:end].tolist(), strict=True)
-        element_H = np.concatenate([bag.element_P[start:stop] for start, stop in ranges])
-        weight_H = np.repeat(idf_T[begin:end], (stop_T - start_T)[begin:end])
+        held = [bag.held(token) for token in token_T[begin:end].tolist()]
+        element_H = np.concatenate(held)
+        weight_H = np.repeat(idf_T[begin:end], list(map(len, held)))
         sum_E = np.bincount(element_H, weights=weight_H, minlength=len(mass_E))
         mass_E[element_H] = (sum_E / total_Q[query] * bag.damping_E)[element_H]
     return mass_UE

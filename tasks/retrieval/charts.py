@@ -51,7 +51,10 @@ class Chart:
         if not len(self.key_K) or not len(key_Q):
             empty = np.empty(0, dtype=np.int64)
             return Hits(empty, empty, empty)
-        slot_Q = np.minimum(np.searchsorted(self.key_K, key_Q), len(self.key_K) - 1)
+        # Keys in order touch the chart in order, which matters where it is larger than the cache.
+        order = np.argsort(key_Q)
+        slot_Q = np.empty(len(key_Q), dtype=np.int64)
+        slot_Q[order] = np.minimum(np.searchsorted(self.key_K, key_Q[order]), len(self.key_K) - 1)
         probe_F = np.flatnonzero(self.key_K[slot_Q] == key_Q)
         slot_F = slot_Q[probe_F]
         start_F = self.start_K1[slot_F].astype(np.int64)
@@ -85,6 +88,11 @@ class Bag:
     element_P: np.ndarray
     idf_V: np.ndarray
     damping_E: np.ndarray
+
+    def held(self, token: int) -> np.ndarray:
+        """The elements (uint32) that hold a token, none for a token of no distinction."""
+        elements: np.ndarray = self.element_P[self.start_V1[token] : self.start_V1[token + 1]]
+        return elements
 
     @classmethod
     def of(cls, tokens_N: np.ndarray, start_E1: np.ndarray, vocab_size: int, params: ChartParams) -> "Bag":

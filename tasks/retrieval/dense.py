@@ -65,6 +65,14 @@ class DenseIndex:
         flat.add(np.ascontiguousarray(self.key_EC))
         return flat
 
+    def __len__(self) -> int:
+        return len(self.key_EC)
+
+    def keys(self, element_A: np.ndarray) -> np.ndarray:
+        """The keys (A, C) float32 of these elements."""
+        key_AC: np.ndarray = self.key_EC[element_A]
+        return key_AC
+
     def queries(self, key_QC: np.ndarray) -> np.ndarray:
         """Cue keys brought to the index's centre and length: float32 (Q, C)."""
         return _unit(key_QC - self.centre_C)

@@ -86,7 +86,7 @@ def gather(cues: CueBatch, sources: Sources, search: SearchParams) -> Evidence:
     unsure_A = np.isin(found.query_A, unsure)
     cosine_A = np.zeros(len(found))
     if sources.dense is not None and query_QC is not None:
-        key_AC = sources.dense.key_EC[found.element_A[unsure_A]]
+        key_AC = sources.dense.keys(found.element_A[unsure_A])
         cosine_A[unsure_A] = np.einsum("ac,ac->a", key_AC, query_QC[found.query_A[unsure_A]])
     row_Q = np.zeros(len(cues), dtype=np.int64)
     row_Q[unsure] = np.arange(len(unsure))

@@ -52,7 +52,7 @@ def verify(cues: CueBatch, alignments: Alignments, readout: Readout) -> Verified
     stop_A = readout.start_E1[alignments.element_A + 1]
     position_AL = alignments.diagonal_A[:, None] + np.arange(cue_AL.shape[1])
     inside_AL = (cue_AL >= 0) & (position_AL >= start_A[:, None]) & (position_AL < stop_A[:, None])
-    stored_AL = readout.tokens_N[np.where(inside_AL, position_AL, 0)] if len(readout.tokens_N) else cue_AL
+    stored_AL = readout.at(np.where(inside_AL, position_AL, 0)) if readout.size else cue_AL
     match_AL = inside_AL & (stored_AL == cue_AL)
     offset_A = np.clip(alignments.diagonal_A + length_A - start_A, 0, stop_A - start_A)
     asked_A = alignments.diagonal_A + gap_A
@@ -90,7 +90,7 @@ def feature_matrix(
         alignments.hits_AC[:, 0] > 0,
         alignments.hits_AC[:, 1] / windows_A,
         alignments.hits_AC[:, 2] / ngrams_A,
-        alignments.weight_A / (length_A * np.log(1 + max(len(readout.tokens_N), 1))),
+        alignments.weight_A / (length_A * np.log(1 + max(readout.size, 1))),
         verified.agreement_A,
         (idf_AL * verified.match_AL).sum(1) / np.maximum(idf_AL.sum(1), 1e-9),
         run_AL.max(1, initial=0) / length_A,

@@ -78,6 +78,16 @@ class Readout:
         """Element number by name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    @property
+    def size(self) -> int:
+        """Tokens of the whole stream."""
+        return len(self.tokens_N)
+
+    def at(self, position: np.ndarray) -> np.ndarray:
+        """The tokens (uint16) at stream positions, in their shape."""
+        found: np.ndarray = self.tokens_N[position]
+        return found
+
     def tokens(self, element: int) -> np.ndarray:
         """Decoded tokens (uint16) of one element."""
         view: np.ndarray = self.tokens_N[self.start_E1[element] : self.start_E1[element + 1]]

@@ -36,6 +36,23 @@ def test_every_full_window_of_an_element_keeps_a_run(ids: np.ndarray, n: int, da
         assert kept & set(range(begin, begin + width))
 
 
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), st.integers(1, 9))
+def test_what_is_kept_is_the_rightmost_minimum_of_some_window(
+    hashed: list[tuple[int, bool]], width: int
+) -> None:
+    last = 2**64 - 1
+    hashes = [last if value == 4 else value for value, _ in hashed]
+    valid = [within for _, within in hashed]
+    expected = set()
+    for begin in range(1 - width, len(hashes)):
+        window = [at for at in range(begin, begin + width) if 0 <= at < len(hashes) and valid[at]]
+        expected |= {min(window, key=lambda at: (hashes[at], -at))} if window else set()
+    kept = winnow(np.array(hashes, dtype=np.uint64), np.array(valid, dtype=bool), width)
+    assert [at for at in kept.tolist() if hashes[at] != last] == sorted(
+        at for at in expected if hashes[at] != last
+    )
+
+
 @given(st.lists(tokens, max_size=6), st.integers(1, 6), st.data())
 def test_what_an_element_keeps_does_not_depend_on_its_neighbours(
     elements: list[np.ndarray], n: int, data: st.DataObject
