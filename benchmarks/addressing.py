@@ -106,8 +106,8 @@ def summary(found: dict[str, Any]) -> Section:
     section.require("removing one text, median", found["change"]["remove_ms"], "ms", most=ADD_MS)
     section.require("added texts found at rank one", found["change"]["added_found"], least=0.99)
     section.notes += [
-        f"the hundred most frequent of {texts['tokens_used']:,} tokens are {texts['top_100_share']:.0%} of all; "
-        f"the chain knows {texts['source_tokens']:,} tokens of real text",
+        f"the hundred most frequent of {texts['tokens_used']:,} tokens are {texts['top_100_share']:.0%} of "
+        f"all; the chain knows {texts['source_tokens']:,} tokens of real text",
         f"charts take {built['bytes']:,} bytes, {built['bytes'] / texts['tokens']:.1f} a token",
     ]
     return section
