@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
-from tasks.addressing.params import AddressingParams
+from tasks.addressing.params import AddressingParams, QuestionParams
 from tasks.assembly.params import AssemblyParams
 from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
@@ -41,6 +41,7 @@ class Params(BaseModel):
     audit: AuditParams = Field(default_factory=AuditParams)
     skills: SkillsParams = Field(default_factory=SkillsParams)
     addressing: AddressingParams = Field(default_factory=AddressingParams)
+    questions: QuestionParams = Field(default_factory=QuestionParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

@@ -1,6 +1,7 @@
 """Evaluating addressing from the command line, and its figures for people."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,28 +17,60 @@ def evaluate_addressing(params: "Params", session: Session, *, snapshot: str | N
     """Evaluate the index of a snapshot, or of the pin files, and write addressing.json."""
     from flows.pins import read_pin
     from flows.settings import make_folder
-    from store import Ref
 
     corpus = None
     if snapshot is None:
         corpus = list(read_pin(session.settings.pins, "corpus").refs)
-        snapshot = read_pin(session.settings.pins, "snapshot").snapshot
-        assert snapshot is not None, "the snapshot stage pins a snapshot"
-    identity = session.open_store().snapshot(snapshot).id  # no such snapshot: said before a server is started
+    identity = _snapshot(session, snapshot)
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_addressing import evaluate_addressing as flow
 
         made = flow(params, settings, identity, corpus)
+    _tell(session, made, out / "addressing.json", addressing_lines)
+
+
+def evaluate_questions(
+    params: "Params", session: Session, data: Path, *, snapshot: str | None, out: Path
+) -> None:
+    """Ask the questions of a file with the codec of a snapshot, or of the pin files; write questions.json."""
+    from flows.errors import UsageError
+    from flows.settings import make_folder
+
+    if not data.is_file():
+        raise UsageError(f"there is no file {data}; give one in the SQuAD layout with --data")
+    identity = _snapshot(session, snapshot)
+    make_folder(out, "--out")
+    with orchestration(session, session.settings) as settings:
+        from flows.evaluate_questions import evaluate_questions as flow
+
+        made = flow(params, settings, identity, data.absolute())
+    _tell(session, made, out / "questions.json", question_lines)
+
+
+def _snapshot(session: Session, snapshot: str | None) -> str:
+    """The id of a snapshot, or of the one of the pin files; its absence is said before a server starts."""
+    from flows.pins import read_pin
+
+    chosen = snapshot if snapshot is not None else read_pin(session.settings.pins, "snapshot").snapshot
+    assert chosen is not None, "the snapshot stage pins a snapshot"
+    return session.open_store().snapshot(chosen).id
+
+
+def _tell(
+    session: Session, made: dict[str, Any], path: Path, lines: Callable[[dict[str, Any]], list[str]]
+) -> None:
+    """Write a published evaluation to a file, and show it."""
+    from store import Ref
+
     store = session.open_store()
     evaluation = Ref.parse(made["evaluation"])
-    summary = json.loads(store.read(evaluation))
     row = store.catalog().get(evaluation.version)
     costs = {} if row is None else dict(row.facts)
+    summary = json.loads(store.read(evaluation))
     result = {"evaluation": made["evaluation"], "samples": made["samples"], **summary, "costs": costs}
-    path = out / "addressing.json"
     path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*addressing_lines(result), f"wrote {path}"])
+    session.emit(result, [*lines(result), f"wrote {path}"])
 
 
 def addressing_lines(result: dict[str, Any]) -> list[str]:
@@ -58,6 +91,19 @@ def addressing_lines(result: dict[str, Any]) -> list[str]:
             figures = (f"{rate['queries_per_second']:,.0f}", f"{rate['p50_ms']:.2f}", f"{rate['p99_ms']:.2f}")
             rates.append((searcher, f"{float(share):.0%}", *figures))
     return [head, *columns(rows), *columns(rates)]
+
+
+def question_lines(result: dict[str, Any]) -> list[str]:
+    """The figures of an evaluation by questions, for people: shares with intervals."""
+    rows: list[tuple[str, ...]] = [("searcher", "recall at 1", "recall at 5", "reciprocal rank")]
+    for name, found in {**result["figures"], "hybrid - bm25": result["margin"]}.items():
+        rows.append((name, *(_share(found[f]) for f in ("recall_at_1", "recall_at_5", "reciprocal_rank"))))
+    head = (
+        f"{result['protocol']}: {result['questions']:,} questions on {result['paragraphs']:,} paragraphs of "
+        f"{result['articles']:,} articles; token recall of their memories {result['token_recall']:.4f}"
+    )
+    weights = ", ".join(f"{name} {weight:.3f}" for name, weight in result["weights"].items())
+    return [head, *columns(rows), f"weights   {weights}"]
 
 
 def _share(figure: dict[str, float]) -> str:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import App
 
-from flows.cli.addressing_figures import addressing_lines, evaluate_addressing
+from flows.cli.addressing_figures import (
+    addressing_lines,
+    evaluate_addressing,
+    evaluate_questions,
+    question_lines,
+)
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.session import Session
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 RESULTS = Path("results")
-Subject = Literal["attachment", "audit", "addressing", "skills"]
+Subject = Literal["attachment", "audit", "addressing", "questions", "skills"]
 
 
 @app.command
@@ -34,6 +39,7 @@ def run(
     *,
     snapshot: str | None = None,
     core: str | None = None,
+    data: Path | None = None,
     out: Path = RESULTS,
     params: ParamsFile = None,
     set_: Set = None,
@@ -47,30 +53,38 @@ def run(
         attachment: the core against the pinned snapshot's memories, with summary, plots and report; audit:
         attachment, and then what its documents share with the text that training saw, with the scores of the
         tasks that share nothing; addressing: how well the snapshot's index finds its memories, beside a dense
-        and a lexical baseline; skills: the arithmetic skills, built if they are not there.
+        and a lexical baseline; questions: how well paragraphs, made memories with its codec, are found by
+        questions on them; skills: the arithmetic skills, built if they are not there.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
     core
         Against this core of the store, e.g. core/assembly; otherwise the newest one of the same parameters
         that reads the snapshot's codec, or a new one. Only with --snapshot.
+    data
+        A file of paragraphs and questions in the SQuAD layout, for questions.
     out
-        Folder for summary.json, metrics.json, report.html and plots/; for addressing.json; or for
-        skills.json.
+        Folder for summary.json, metrics.json, report.html and plots/, or for addressing.json, questions.json
+        or skills.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
 
     chosen = load_params(params, set_ or ())
+    if (subject == "questions") != (data is not None):
+        raise UsageError("questions need a file of them, and nothing else does; give it with --data")
     if subject == "skills":
         if snapshot is not None or core is not None:
             raise UsageError("--snapshot and --core go with attachment; skills are named by their parameters")
         evaluate_skills(chosen, session, out)
         return
-    if subject == "addressing":
+    if subject in ("addressing", "questions"):
         if core is not None:
-            raise UsageError("--core goes with attachment; addressing asks the index, and no core")
-        evaluate_addressing(chosen, session, snapshot=snapshot, out=out)
+            raise UsageError(f"--core goes with attachment; {subject} ask an index, and no core")
+        if data is not None:
+            evaluate_questions(chosen, session, data, snapshot=snapshot, out=out)
+        else:
+            evaluate_addressing(chosen, session, snapshot=snapshot, out=out)
         return
     evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out, audited=subject == "audit")
 
@@ -162,8 +176,8 @@ def show(summary: Path | None = None, /, *, session: Injected) -> None:
     Parameters
     ----------
     summary
-        A summary.json, or the folder that holds one, an addressing.json or a skills.json; otherwise results,
-        or build/demo.
+        A summary.json, or the folder that holds one, an addressing.json, a questions.json or a skills.json;
+        otherwise results, or build/demo.
     """
     from flows.errors import UsageError
 
@@ -180,6 +194,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     """The figures of any evaluation, for people."""
     if "routing" in figures:
         return skill_lines(figures)
+    if "weights" in figures:
+        return question_lines(figures)
     return addressing_lines(figures) if "searchers" in figures else headlines(figures)
 
 

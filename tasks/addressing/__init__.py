@@ -1,11 +1,18 @@
 """Evaluation of addressing: every kind of task, whole and changed cues, the charts beside their baselines."""
 
 from tasks.addressing.kinds import Kind, make_tasks, value_vocabulary
-from tasks.addressing.params import AddressingParams
+from tasks.addressing.params import AddressingParams, QuestionParams
+from tasks.addressing.questions import QuestionSample
 from tasks.addressing.run import AddressingEvaluator
 from tasks.addressing.samples import AddressingSample
 from tasks.addressing.squad import Paragraph, Question, QuestionSet, read_squad
-from tasks.addressing.step import AddressingResult, evaluate_addressing, load_addressing_samples
+from tasks.addressing.step import (
+    AddressingResult,
+    evaluate_addressing,
+    evaluate_questions,
+    load_addressing_samples,
+    load_question_samples,
+)
 from tasks.addressing.summary import summarise
 
 __all__ = [
@@ -16,9 +23,13 @@ __all__ = [
     "Kind",
     "Paragraph",
     "Question",
+    "QuestionParams",
+    "QuestionSample",
     "QuestionSet",
     "evaluate_addressing",
+    "evaluate_questions",
     "load_addressing_samples",
+    "load_question_samples",
     "make_tasks",
     "read_squad",
     "summarise",

@@ -1,4 +1,4 @@
-"""Parameters of the evaluation of addressing. The text fixes none of them: all defaults are ours."""
+"""Parameters of the evaluations of addressing. The text fixes none of them: all defaults are ours."""
 
 from typing import Self
 
@@ -41,3 +41,17 @@ class AddressingParams(BaseModel):
         if not shares or any(not 0 <= share < 1 for share in shares) or list(shares) != sorted(set(shares)):
             raise ValueError("corruption has to list rising shares from 0 to below 1, e.g. [0, 0.1]")
         return self
+
+
+class QuestionParams(BaseModel):
+    """How the signals are weighed and intervals drawn; the text fixes none of it (ours)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        default="questions", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
+    )
+    seed: int = Field(default=14, ge=0, description="Seed of scrambled sentences and resamples.")
+    scrambled: int = Field(default=400, ge=1, description="Most sentences that the signals are weighed on.")
+    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples of articles.")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Coverage of the intervals.")

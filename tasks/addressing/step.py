@@ -1,26 +1,32 @@
-"""The addressing room's door to the store: measure how well the index of a snapshot finds its memories."""
+"""The addressing room's door to the store: how well an index finds memories by cues, and by questions."""
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from store import Element, Recipe, Ref, Row, Snapshot, Store, canonical_json, fingerprint
 from tasks.addressing.kinds import make_tasks, value_vocabulary
-from tasks.addressing.params import AddressingParams
+from tasks.addressing.params import AddressingParams, QuestionParams
+from tasks.addressing.questions import QuestionSample, ask, remember, summarise_questions
 from tasks.addressing.run import AddressingEvaluator
 from tasks.addressing.samples import MEDIA, AddressingSample
+from tasks.addressing.squad import QuestionSet, read_squad
 from tasks.addressing.summary import summarise
 from tasks.assembly import worker_documents
 from tasks.codec import load_codec
 from tasks.corpus import element_split, load_tokenizer
 from tasks.errors import TooLittleText
+from tasks.memory import MemoryParams
 from tasks.progress import Progress, silent
-from tasks.retrieval import Index
+from tasks.retrieval import Index, RetrievalParams
 from tasks.tables import encode_records, load_records
 
 RECIPE = "evaluation.addressing/1"
 SAMPLES_RECIPE = "evaluation.addressing.samples/1"
+QUESTIONS_RECIPE = "evaluation.questions/1"
 JSON_MEDIA = "application/json"
 
 
@@ -75,7 +81,17 @@ def evaluate_addressing(
     summary["snapshot"] = snapshot.id
     summary["elements"] = len(index.readout)
     summary["indexed_tokens"] = len(index.readout.tokens_N)
-    return _publish(store, params, recipe, snapshot, summary, samples, {"rates": rates})
+    return _publish_tables(
+        store,
+        params.name,
+        summary,
+        encode_records(AddressingSample, samples),
+        recipe=recipe,
+        needed=tuple(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind)),
+        provenance={"snapshot": snapshot.id},
+        message=f"Evaluate addressing of {snapshot.id[:12]}: {summary['tasks']} tasks",
+        facts={"rates": rates},
+    )
 
 
 def addressing_recipe(params: AddressingParams, snapshot: str, corpus: Sequence[Ref]) -> Recipe:
@@ -84,44 +100,112 @@ def addressing_recipe(params: AddressingParams, snapshot: str, corpus: Sequence[
     return Recipe(RECIPE, params.model_dump(mode="json"), inputs)
 
 
+def evaluate_questions(
+    store: Store,
+    params: QuestionParams,
+    memory: MemoryParams,
+    retrieval: RetrievalParams,
+    *,
+    snapshot: Snapshot,
+    path: Path,
+    progress: Progress = silent,
+) -> AddressingResult:
+    """Ask the questions of a file in the SQuAD layout for the paragraphs that they are about.
+
+    The paragraphs are made memories with the codec and tokenizer of a snapshot, and asked for without any
+    coordinate; nothing of the snapshot's own memories takes part. Publishes `evaluation/<name>` and
+    `evaluation/<name>/samples` (one row per question and searcher), or returns what is published for the same
+    parameters, codec, tokenizer and content of the file. `progress` counts parts of the work.
+
+    Raises `BadCorpus` for a file that cannot be read or has another layout.
+    """
+    asked = read_squad(path)
+    codec, tokenizer = snapshot.one("codec"), snapshot.one("tokenizer")
+    chosen = {
+        "questions": params.model_dump(mode="json"),
+        "memory": memory.model_dump(mode="json"),
+        "retrieval": retrieval.model_dump(mode="json", exclude={"reranker"}),
+    }
+    content = _digest(asked)
+    recipe = Recipe(QUESTIONS_RECIPE, chosen, (codec.version, tokenizer.version, content)).fingerprint
+    if (row := store.catalog().find(recipe)) is not None:
+        return _found(store, row)
+    words = load_tokenizer(store, tokenizer.ref)
+    remembered = remember(asked.paragraphs, load_codec(snapshot.read(codec)), words, memory, retrieval)
+    progress(1, 2)
+    samples, weights = ask(asked, remembered, words, params)
+    progress(2, 2)
+    summary = summarise_questions(samples, params)
+    summary |= {
+        "settings": chosen,
+        "weights": weights,
+        "paragraphs": len(asked.paragraphs),
+        "content": content,
+        "token_recall": remembered.token_recall,
+        "stored_bytes": remembered.stored_bytes,
+        "text_bytes": sum(len(paragraph.text.encode()) for paragraph in asked.paragraphs),
+    }
+    return _publish_tables(
+        store,
+        params.name,
+        summary,
+        encode_records(QuestionSample, samples),
+        recipe=recipe,
+        needed=(codec.version, tokenizer.version),
+        provenance={},
+        message=f"Ask {len(asked.questions)} questions on {len(asked.paragraphs)} paragraphs",
+        facts={"file": path.name},
+    )
+
+
+def load_question_samples(payload: bytes) -> list[QuestionSample]:
+    """The samples of an evaluation by questions; raises `BadPayload` when the bytes hold none."""
+    return load_records(payload, QuestionSample, what="a table of question samples")
+
+
+def _digest(asked: QuestionSet) -> str:
+    """What a file holds, whatever its name and white space are."""
+    return hashlib.sha256(canonical_json(asdict(asked))).hexdigest()
+
+
 def load_addressing_samples(payload: bytes) -> list[AddressingSample]:
     """The samples of an evaluation; raises `BadPayload` when the bytes hold none."""
     return load_records(payload, AddressingSample, what="a table of addressing samples")
 
 
-def _publish(
+def _publish_tables(
     store: Store,
-    params: AddressingParams,
-    recipe: str,
-    snapshot: Snapshot,
+    name: str,
     summary: dict[str, Any],
-    samples: Sequence[AddressingSample],
-    costs: dict[str, Any],
+    samples: bytes,
+    *,
+    recipe: str,
+    needed: tuple[str, ...],
+    provenance: dict[str, Any],
+    message: str,
+    facts: dict[str, Any],
 ) -> AddressingResult:
-    needed = tuple(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind))
-    provenance = {"recipe": recipe, "snapshot": snapshot.id}
+    """Publish a summary and its table of samples as one."""
     table = Element(
         "evaluation",
-        f"{params.name}/samples",
-        encode_records(AddressingSample, samples),
+        f"{name}/samples",
+        samples,
         media=MEDIA,
         requires=needed,
         provenance={**provenance, "recipe": fingerprint(SAMPLES_RECIPE, params={}, inputs=[recipe])},
-        facts={"samples": len(samples)},
     )
     report = Element(
         "evaluation",
-        params.name,
+        name,
         canonical_json(summary),
         media=JSON_MEDIA,
         requires=(*needed, table.version),
-        provenance={**provenance, "samples": str(table.ref)},
-        facts=costs,
+        provenance={**provenance, "recipe": recipe, "samples": str(table.ref)},
+        facts=facts,
     )
-    message = f"Evaluate addressing of {snapshot.id[:12]}: {summary['tasks']} tasks"
     refs = {ref.name: ref for ref in store.publish([table, report], message=message)}
     return AddressingResult(
-        json.loads(report.payload), costs, refs[report.full_name], refs[table.full_name], reused=False
+        json.loads(report.payload), facts, refs[report.full_name], refs[table.full_name], reused=False
     )
 
 

@@ -10,7 +10,9 @@ from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
 from tasks.retrieval.evidence import Sources
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.hashing import inside, ngram_hashes
+from tasks.retrieval.hybrid import SIGNALS, Hybrid, Signals, decoded_texts, scrambled_sentences
 from tasks.retrieval.index import Candidate, Index
+from tasks.retrieval.lexicon import Lexicon, character_runs, words
 from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, holds_cue, is_right
 from tasks.retrieval.overlay import Overlay
 from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
@@ -22,6 +24,7 @@ from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_token
 __all__ = [
     "FEATURES",
     "NO_TOKEN",
+    "SIGNALS",
     "AskHit",
     "AskedToken",
     "Asker",
@@ -35,8 +38,10 @@ __all__ = [
     "DenseIndex",
     "DenseSearch",
     "ElementSearch",
+    "Hybrid",
     "Index",
     "IndexRefs",
+    "Lexicon",
     "MemoryRecord",
     "Overlay",
     "Readout",
@@ -47,14 +52,17 @@ __all__ = [
     "RetrievalParams",
     "SearchParams",
     "Searcher",
+    "Signals",
     "Sources",
     "audit",
     "audit_readout",
     "build_indexes",
     "changed_cues",
+    "character_runs",
     "confidences",
     "corrupted",
     "decode",
+    "decoded_texts",
     "evaluate",
     "holds_cue",
     "inside",
@@ -63,7 +71,9 @@ __all__ = [
     "prefix_tasks",
     "quote_tasks",
     "rare_tokens",
+    "scrambled_sentences",
     "span_tasks",
     "train_reranker",
     "value_tasks",
+    "words",
 ]
