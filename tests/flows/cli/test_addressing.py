@@ -28,6 +28,24 @@ def test_addressing_has_no_core_to_choose(cellar: Cellar, workplace: Path) -> No
     assert "--core goes with attachment" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("questions",), "questions need a file of them"),
+        (("addressing", "--data", "q.json"), "questions need a file of them"),
+        (("questions", "--data", "q.json", "--core", "core/assembly"), "--core goes with attachment"),
+        (("questions", "--data", "nothing.json"), "there is no file nothing.json"),
+    ],
+)
+def test_what_goes_with_questions_is_said_in_a_sentence(
+    cellar: Cellar, workplace: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    code, _, err = cellar("eval", "run", *arguments)
+    assert code == 2
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
 def test_a_missing_pin_is_said_before_anything_starts(cellar: Cellar, workplace: Path) -> None:
     cellar("init")
     code, _, err = cellar("eval", "run", "addressing")
@@ -55,6 +73,20 @@ def test_addressing_of_the_pin_files_is_evaluated_and_shown(cellar: Cellar, work
     shown = cellar("eval", "show", "figures/addressing.json")[1]
     assert shown.startswith("coordinate-assisted: ")
     assert re.search(r"quote_continuation\s+20%\s+bm25\s+[01]\.", shown)
+
+    Path("bad.json").write_text("{}")
+    code, _, err = cellar("eval", "run", "questions", "--data", "bad.json")
+    assert code == 2
+    assert "has not the SQuAD layout" in err
+    text = "Water boils at a hundred degrees. Ice floats on water because it is lighter than water."
+    paragraph = {"context": text, "qas": [{"question": "When does water boil?"}]}
+    other = {"context": "Lists are mutable sequences, and tuples are immutable ones of them.", "qas": []}
+    Path("q.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph, other]}]}))
+    code, out, err = cellar("eval", "run", "questions", "--data", "q.json", "--out", "figures", "--json")
+    assert code == 0, err
+    assert json.loads(out)["figures"]["hybrid"]["recall_at_5"]["value"] == 1.0
+    shown = cellar("eval", "show", "figures/questions.json")[1]
+    assert shown.startswith("question-only: 1 questions on 2 paragraphs")
     # The corpus of a snapshot without a report of its corpus cannot be found in the store.
     code, _, err = cellar("eval", "run", "addressing", "--snapshot", place.snapshot.id)
     assert code == 2
