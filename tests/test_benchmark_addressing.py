@@ -44,7 +44,7 @@ def test_equal_seeds_give_equal_texts_and_passages_are_repeated() -> None:
     assert len(shared) >= 20
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_parts_find_what_the_summary_shows(tmp_path: Path) -> None:
     parts: dict[str, dict[str, Any]] = {
         "write_texts": {"elements": 400, "tokens": 120_000, "vocab_size": 1_000, "repeated": 0.05},
