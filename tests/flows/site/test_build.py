@@ -264,6 +264,14 @@ def test_a_figure_that_no_chart_can_show_is_left_out_and_told(cellar_store: Fill
         "evaluation", "listed", b"{}", media="application/json", provenance={"snapshot": ["a", {}]}
     )
     store.publish([other], message="a snapshot that is a list")
+    another = Element(
+        "evaluation",
+        "addressing",
+        b'{"tasks": 3, "table": []}',
+        media="application/json",
+        provenance={"snapshot": second.id},
+    )
+    store.publish([another], message="figures that no condition has")
     warnings: list[str] = []
 
     report = build_site(
@@ -277,6 +285,7 @@ def test_a_figure_that_no_chart_can_show_is_left_out_and_told(cellar_store: Fill
     text = (tmp_path / "site/evaluations.html").read_text(encoding="utf-8")
     assert text.count('aria-label="Log loss, fair:') == len(odd)
     assert 'aria-label="Log loss, odd:' not in text
+    assert "evaluation/addressing" not in text
 
 
 def test_runs_of_flows_are_told_as_they_ended(cellar_store: Filled, tmp_path: Path) -> None:
