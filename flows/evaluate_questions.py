@@ -18,9 +18,14 @@ def _evaluate(settings: Settings, params: Params, snapshot: str, path: str) -> d
     store = open_store(settings)
     opened = store.snapshot(snapshot)
     with (
-        held(store, opened.id, purpose="evaluation"),
-        watch.progress("ask questions", "parts") as progress,
+        held(store, opened.id, purpose="evaluation") as renew,
+        watch.progress("remember paragraphs", "groups of blocks") as progress,
     ):
+
+        def report(done: int, total: int, **figures: float) -> None:
+            renew()
+            progress(done, total, **figures)
+
         result = evaluate(
             store,
             params.questions,
@@ -28,7 +33,7 @@ def _evaluate(settings: Settings, params: Params, snapshot: str, path: str) -> d
             params.retrieval,
             snapshot=opened,
             path=Path(path),
-            progress=progress,
+            progress=report,
         )
     return {
         "snapshot": opened.id,

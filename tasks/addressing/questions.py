@@ -14,6 +14,7 @@ from tasks.codec import Codec
 from tasks.corpus import Tokenizer
 from tasks.evaluation import interval, resampled_means
 from tasks.memory import MemoryParams, work_documents
+from tasks.progress import Progress, silent
 from tasks.retrieval import (
     SIGNALS,
     Charts,
@@ -65,10 +66,14 @@ def remember(
     tokenizer: Tokenizer,
     memory: MemoryParams,
     retrieval: RetrievalParams,
+    progress: Progress = silent,
 ) -> Remembered:
-    """Make a memory of every paragraph, as workers do, and index what the stored cells decode to."""
+    """Make a memory of every paragraph, as workers do, and index what the stored cells decode to.
+
+    `progress` counts groups of blocks that a worker looked at.
+    """
     ids = tokenizer.encode_many([paragraph.text for paragraph in paragraphs])
-    worked = [one.memory for one in work_documents(codec, ids, memory)]
+    worked = [one.memory for one in work_documents(codec, ids, memory, progress)]
     records = [
         MemoryRecord(
             paragraph.name,

@@ -115,7 +115,8 @@ def evaluate_questions(
     The paragraphs are made memories with the codec and tokenizer of a snapshot, and asked for without any
     coordinate; nothing of the snapshot's own memories takes part. Publishes `evaluation/<name>` and
     `evaluation/<name>/samples` (one row per question and searcher), or returns what is published for the same
-    parameters, codec, tokenizer and content of the file. `progress` counts parts of the work.
+    parameters, codec, tokenizer and content of the file. `progress` counts groups of blocks that became
+    memories.
 
     Raises `BadCorpus` for a file that cannot be read or has another layout.
     """
@@ -131,10 +132,9 @@ def evaluate_questions(
     if (row := store.catalog().find(recipe)) is not None:
         return _found(store, row)
     words = load_tokenizer(store, tokenizer.ref)
-    remembered = remember(asked.paragraphs, load_codec(snapshot.read(codec)), words, memory, retrieval)
-    progress(1, 2)
+    loaded = load_codec(snapshot.read(codec))
+    remembered = remember(asked.paragraphs, loaded, words, memory, retrieval, progress)
     samples, weights = ask(asked, remembered, words, params)
-    progress(2, 2)
     summary = summarise_questions(samples, params)
     summary |= {
         "settings": chosen,

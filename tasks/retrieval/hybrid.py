@@ -16,6 +16,7 @@ from tasks.retrieval.lexicon import Lexicon, character_runs, words
 
 SIGNALS = ("words", "characters", "charts", "dense")
 _NEWTON_STEPS = 25
+_AT_ONCE = 128
 _SMALLEST_STEP = 1e-6
 _RIDGE = 1e-2
 _CUT_SHARE, _ENDING = 0.5, 2
@@ -91,8 +92,11 @@ class Hybrid:
 
     def scores(self, asked: Sequence[str]) -> np.ndarray:
         """Scores (Q, E) float64 of all elements for each question."""
-        scores: np.ndarray = self.signals.standard(asked) @ self.weight_S
-        return scores
+        parts = [
+            self.signals.standard(asked[begin : begin + _AT_ONCE]) @ self.weight_S
+            for begin in range(0, len(asked), _AT_ONCE)
+        ]
+        return np.concatenate(parts)
 
 
 def decoded_texts(index: Index, tokenizer: Tokenizer) -> list[str]:
