@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from flows import watch
 from flows.engine import bind, flow
-from flows.held import held
+from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.provenance.inputs import corpora_of, shards_of
@@ -24,17 +23,11 @@ def _audit(settings: Settings, params: AuditParams, evaluation: str) -> dict[str
     if row is None:
         raise ElementNotFound(f"{store.url} has no {ref}; run `cellar eval run` first")
     snapshot = store.snapshot(str(row.provenance.get("snapshot")))
-    with (
-        held(store, snapshot.id, purpose="audit") as renew,
-        watch.progress("audit evaluation", "percent") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
+    with held_at_work(
+        store, snapshot.id, purpose="audit", title="audit evaluation", unit="percent"
+    ) as progress:
         shards = shards_of(store, corpora_of(store, snapshot))
-        result = audit(store, params, evaluation=ref, corpus=shards, progress=report)
+        result = audit(store, params, evaluation=ref, corpus=shards, progress=progress)
     return {"evaluation": evaluation, "audit": str(result.summary_ref), "reused": result.reused}
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from flows import watch
 from flows.engine import bind, flow
-from flows.held import held
+from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.provenance.inputs import corpora_of, shards_of
@@ -22,16 +21,10 @@ def _evaluate(
     store = open_store(settings)
     opened = store.snapshot(snapshot)
     shards = shards_of(store, corpora_of(store, opened)) if corpus is None else map(Ref.parse, corpus)
-    with (
-        held(store, opened.id, purpose="evaluation") as renew,
-        watch.progress("evaluate addressing", "samples") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
-        result = evaluate(store, params, snapshot=opened, corpus=list(shards), progress=report)
+    with held_at_work(
+        store, opened.id, purpose="evaluation", title="evaluate addressing", unit="samples"
+    ) as progress:
+        result = evaluate(store, params, snapshot=opened, corpus=list(shards), progress=progress)
     return {
         "snapshot": opened.id,
         "evaluation": str(result.summary_ref),

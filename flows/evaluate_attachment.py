@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from flows import watch
 from flows.engine import bind, flow
-from flows.held import held
+from flows.held import held_at_work
 from flows.notices import degraded
 from flows.params import Params
 from flows.pins import Pin
@@ -23,22 +22,16 @@ def _evaluate(
 
     prepare_threads(settings)
     store = open_store(settings)
-    with (
-        held(store, snapshot, purpose="evaluation") as renew,
-        watch.progress("evaluate attachments", "task-conditions") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
+    with held_at_work(
+        store, snapshot, purpose="evaluation", title="evaluate attachments", unit="task-conditions"
+    ) as progress:
         result = evaluate(
             store,
             params,
             snapshot=store.snapshot(snapshot),
             core=Ref.parse(core),
             corpus=[Ref.parse(text) for text in corpus],
-            progress=report,
+            progress=progress,
         )
     headlines = {name: result.summary[name] for name in _HEADLINES}
     return {"refs": [str(result.summary_ref), str(result.samples_ref)], "figures": headlines}

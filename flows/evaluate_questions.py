@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from flows import watch
 from flows.engine import bind, flow
-from flows.held import held
+from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
@@ -17,15 +16,9 @@ def _evaluate(settings: Settings, params: Params, snapshot: str, path: str) -> d
     prepare_threads(settings)
     store = open_store(settings)
     opened = store.snapshot(snapshot)
-    with (
-        held(store, opened.id, purpose="evaluation") as renew,
-        watch.progress("remember paragraphs", "groups of blocks") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
+    with held_at_work(
+        store, opened.id, purpose="evaluation", title="remember paragraphs", unit="groups of blocks"
+    ) as progress:
         result = evaluate(
             store,
             params.questions,
@@ -33,7 +26,7 @@ def _evaluate(settings: Settings, params: Params, snapshot: str, path: str) -> d
             params.retrieval,
             snapshot=opened,
             path=Path(path),
-            progress=report,
+            progress=progress,
         )
     return {
         "snapshot": opened.id,

@@ -5,8 +5,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from flows import watch
 from store import Hold, Store
 from store.errors import AccessDenied, ReadOnly, StorageUnavailable
+from tasks.progress import Progress
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,6 +34,18 @@ def held(store: Store, snapshot: str, *, purpose: str) -> Iterator[Callable[[], 
             hold.release()
         except StorageUnavailable as error:
             _LOG.warning("hold %s stays until it expires: %s", hold.name, error)
+
+
+@contextmanager
+def held_at_work(store: Store, snapshot: str, *, purpose: str, title: str, unit: str) -> Iterator[Progress]:
+    """Hold a snapshot while a step works with it; yields the step's progress, which renews the hold."""
+    with held(store, snapshot, purpose=purpose) as renew, watch.progress(title, unit) as progress:
+
+        def report(done: int, total: int, **figures: float) -> None:
+            renew()
+            progress(done, total, **figures)
+
+        yield report
 
 
 def _renew(hold: Hold) -> None:

@@ -1,11 +1,10 @@
 """Evaluating addressing from the command line, and its figures for people."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import orchestration
+from flows.cli.published import ranged, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -27,7 +26,7 @@ def evaluate_addressing(params: "Params", session: Session, *, snapshot: str | N
         from flows.evaluate_addressing import evaluate_addressing as flow
 
         made = flow(params, settings, identity, corpus)
-    _tell(session, made, out / "addressing.json", addressing_lines)
+    show_published(session, made, out / "addressing.json", addressing_lines)
 
 
 def evaluate_questions(
@@ -45,7 +44,7 @@ def evaluate_questions(
         from flows.evaluate_questions import evaluate_questions as flow
 
         made = flow(params, settings, identity, data.absolute())
-    _tell(session, made, out / "questions.json", question_lines)
+    show_published(session, made, out / "questions.json", question_lines)
 
 
 def _snapshot(session: Session, snapshot: str | None) -> str:
@@ -57,22 +56,6 @@ def _snapshot(session: Session, snapshot: str | None) -> str:
     return session.open_store().snapshot(chosen).id
 
 
-def _tell(
-    session: Session, made: dict[str, Any], path: Path, lines: Callable[[dict[str, Any]], list[str]]
-) -> None:
-    """Write a published evaluation to a file, and show it."""
-    from store import Ref
-
-    store = session.open_store()
-    evaluation = Ref.parse(made["evaluation"])
-    row = store.catalog().get(evaluation.version)
-    costs = {} if row is None else dict(row.facts)
-    summary = json.loads(store.read(evaluation))
-    result = {"evaluation": made["evaluation"], "samples": made["samples"], **summary, "costs": costs}
-    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*lines(result), f"wrote {path}"])
-
-
 def addressing_lines(result: dict[str, Any]) -> list[str]:
     """The table of an evaluation of addressing, for people: shares with intervals, and rates."""
     head = f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents"
@@ -81,7 +64,7 @@ def addressing_lines(result: dict[str, Any]) -> list[str]:
     ]
     for row in result["table"]:
         shown = (
-            _share(row[name])
+            ranged(row[name])
             for name in ("candidate_recall", "recall_at_1", "recall_at_1_cue", "recall_at_1_named")
         )
         rows.append((row["kind"], f"{row['corruption']:.0%}", row["searcher"], *shown))
@@ -97,14 +80,10 @@ def question_lines(result: dict[str, Any]) -> list[str]:
     """The figures of an evaluation by questions, for people: shares with intervals."""
     rows: list[tuple[str, ...]] = [("searcher", "recall at 1", "recall at 5", "reciprocal rank")]
     for name, found in {**result["figures"], "hybrid - bm25": result["margin"]}.items():
-        rows.append((name, *(_share(found[f]) for f in ("recall_at_1", "recall_at_5", "reciprocal_rank"))))
+        rows.append((name, *(ranged(found[f]) for f in ("recall_at_1", "recall_at_5", "reciprocal_rank"))))
     head = (
         f"{result['protocol']}: {result['questions']:,} questions on {result['paragraphs']:,} paragraphs of "
         f"{result['articles']:,} articles; token recall of their memories {result['token_recall']:.4f}"
     )
     weights = ", ".join(f"{name} {weight:.3f}" for name, weight in result["weights"].items())
     return [head, *columns(rows), f"weights   {weights}"]
-
-
-def _share(figure: dict[str, float]) -> str:
-    return f"{figure['value']:.4f} [{figure['low']:.4f}, {figure['high']:.4f}]"

@@ -7,7 +7,6 @@ from tasks.addressing.run import AddressingEvaluator
 from tasks.addressing.samples import AddressingSample
 from tasks.addressing.squad import Paragraph, Question, QuestionSet, read_squad
 from tasks.addressing.step import (
-    AddressingResult,
     evaluate_addressing,
     evaluate_questions,
     load_addressing_samples,
@@ -18,7 +17,6 @@ from tasks.addressing.summary import summarise
 __all__ = [
     "AddressingEvaluator",
     "AddressingParams",
-    "AddressingResult",
     "AddressingSample",
     "Kind",
     "Paragraph",

@@ -7,7 +7,6 @@ import numpy as np
 
 from tasks.retrieval import Candidate, CueTask, holds_cue, is_right
 
-MEDIA = "application/vnd.apache.parquet"
 COORDINATES = "coordinate-assisted"
 """The protocol whose cues are cut from the evidence's own tokens; never reported with question-only."""
 

@@ -1,24 +1,23 @@
 """The addressing room's door to the store: how well an index finds memories by cues, and by questions."""
 
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from store import Element, Recipe, Ref, Row, Snapshot, Store, canonical_json, fingerprint
+from store import Recipe, Ref, Snapshot, Store, canonical_json
 from tasks.addressing.kinds import make_tasks, value_vocabulary
 from tasks.addressing.params import AddressingParams, QuestionParams
 from tasks.addressing.questions import QuestionSample, ask, remember, summarise_questions
 from tasks.addressing.run import AddressingEvaluator
-from tasks.addressing.samples import MEDIA, AddressingSample
+from tasks.addressing.samples import AddressingSample
 from tasks.addressing.squad import QuestionSet, read_squad
 from tasks.addressing.summary import summarise
 from tasks.assembly import worker_documents
 from tasks.codec import load_codec
 from tasks.corpus import element_split, load_tokenizer
 from tasks.errors import TooLittleText
+from tasks.evaluation import PublishedEvaluation, Table, find_evaluation, publish_evaluation
 from tasks.memory import MemoryParams
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index, RetrievalParams
@@ -27,18 +26,6 @@ from tasks.tables import encode_records, load_records
 RECIPE = "evaluation.addressing/1"
 SAMPLES_RECIPE = "evaluation.addressing.samples/1"
 QUESTIONS_RECIPE = "evaluation.questions/1"
-JSON_MEDIA = "application/json"
-
-
-@dataclass(frozen=True)
-class AddressingResult:
-    """A published evaluation of addressing: summary, what it cost, and both elements."""
-
-    summary: dict[str, Any]
-    costs: dict[str, Any]
-    summary_ref: Ref
-    samples_ref: Ref
-    reused: bool
 
 
 def evaluate_addressing(
@@ -48,7 +35,7 @@ def evaluate_addressing(
     snapshot: Snapshot,
     corpus: Sequence[Ref],
     progress: Progress = silent,
-) -> AddressingResult:
+) -> PublishedEvaluation:
     """Ask the index pinned in a snapshot, and its baselines, for test-split memories by all kinds of cues.
 
     Cues are cut from the documents' own tokens, out of `corpus`, and looked up in what the memories decode
@@ -61,8 +48,8 @@ def evaluate_addressing(
     """
     shards = sorted(corpus, key=lambda ref: ref.name)
     recipe = addressing_recipe(params, snapshot.id, shards).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return _found(store, row)
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
     tokenizer = load_tokenizer(store, snapshot.one("tokenizer").ref)
     block_tokens = load_codec(snapshot.read(snapshot.one("codec"))).architecture.block_tokens
     index = Index.open(store, snapshot)
@@ -81,16 +68,16 @@ def evaluate_addressing(
     summary["snapshot"] = snapshot.id
     summary["elements"] = len(index.readout)
     summary["indexed_tokens"] = len(index.readout.tokens_N)
-    return _publish_tables(
+    return publish_evaluation(
         store,
         params.name,
         summary,
-        encode_records(AddressingSample, samples),
+        {"samples": Table(encode_records(AddressingSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
-        needed=tuple(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind)),
+        requires=tuple(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind)),
         provenance={"snapshot": snapshot.id},
         message=f"Evaluate addressing of {snapshot.id[:12]}: {summary['tasks']} tasks",
-        facts={"rates": rates},
+        costs={"rates": rates},
     )
 
 
@@ -109,7 +96,7 @@ def evaluate_questions(
     snapshot: Snapshot,
     path: Path,
     progress: Progress = silent,
-) -> AddressingResult:
+) -> PublishedEvaluation:
     """Ask the questions of a file in the SQuAD layout for the paragraphs that they are about.
 
     The paragraphs are made memories with the codec and tokenizer of a snapshot, and asked for without any
@@ -129,8 +116,8 @@ def evaluate_questions(
     }
     content = _digest(asked)
     recipe = Recipe(QUESTIONS_RECIPE, chosen, (codec.version, tokenizer.version, content)).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return _found(store, row)
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
     words = load_tokenizer(store, tokenizer.ref)
     loaded = load_codec(snapshot.read(codec))
     remembered = remember(asked.paragraphs, loaded, words, memory, retrieval, progress)
@@ -145,16 +132,16 @@ def evaluate_questions(
         "stored_bytes": remembered.stored_bytes,
         "text_bytes": sum(len(paragraph.text.encode()) for paragraph in asked.paragraphs),
     }
-    return _publish_tables(
+    return publish_evaluation(
         store,
         params.name,
         summary,
-        encode_records(QuestionSample, samples),
+        {"samples": Table(encode_records(QuestionSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
-        needed=(codec.version, tokenizer.version),
+        requires=(codec.version, tokenizer.version),
         provenance={},
         message=f"Ask {len(asked.questions)} questions on {len(asked.paragraphs)} paragraphs",
-        facts={"file": path.name},
+        costs={"file": path.name},
     )
 
 
@@ -171,44 +158,3 @@ def _digest(asked: QuestionSet) -> str:
 def load_addressing_samples(payload: bytes) -> list[AddressingSample]:
     """The samples of an evaluation; raises `BadPayload` when the bytes hold none."""
     return load_records(payload, AddressingSample, what="a table of addressing samples")
-
-
-def _publish_tables(
-    store: Store,
-    name: str,
-    summary: dict[str, Any],
-    samples: bytes,
-    *,
-    recipe: str,
-    needed: tuple[str, ...],
-    provenance: dict[str, Any],
-    message: str,
-    facts: dict[str, Any],
-) -> AddressingResult:
-    """Publish a summary and its table of samples as one."""
-    table = Element(
-        "evaluation",
-        f"{name}/samples",
-        samples,
-        media=MEDIA,
-        requires=needed,
-        provenance={**provenance, "recipe": fingerprint(SAMPLES_RECIPE, params={}, inputs=[recipe])},
-    )
-    report = Element(
-        "evaluation",
-        name,
-        canonical_json(summary),
-        media=JSON_MEDIA,
-        requires=(*needed, table.version),
-        provenance={**provenance, "recipe": recipe, "samples": str(table.ref)},
-        facts=facts,
-    )
-    refs = {ref.name: ref for ref in store.publish([table, report], message=message)}
-    return AddressingResult(
-        json.loads(report.payload), facts, refs[report.full_name], refs[table.full_name], reused=False
-    )
-
-
-def _found(store: Store, row: Row) -> AddressingResult:
-    samples = Ref.parse(row.provenance["samples"])
-    return AddressingResult(json.loads(store.read(row)), dict(row.facts), row.ref, samples, reused=True)

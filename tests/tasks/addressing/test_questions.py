@@ -10,8 +10,8 @@ import pytest
 
 from store import canonical_json
 from tasks.addressing import QuestionParams, evaluate_questions, load_question_samples
-from tasks.addressing.step import AddressingResult
 from tasks.errors import BadPayload
+from tasks.evaluation import PublishedEvaluation
 from tasks.memory import MemoryParams
 from tasks.retrieval import RetrievalParams
 from tests.tasks.addressing.test_step import Place, one_thread, place
@@ -38,7 +38,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _evaluate(place: Place, path: Path) -> AddressingResult:
+def _evaluate(place: Place, path: Path) -> PublishedEvaluation:
     return evaluate_questions(
         place.store, PARAMS, MemoryParams(), RetrievalParams(), snapshot=place.snapshot, path=path
     )
