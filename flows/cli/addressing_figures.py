@@ -58,7 +58,10 @@ def _snapshot(session: Session, snapshot: str | None) -> str:
 
 def addressing_lines(result: dict[str, Any]) -> list[str]:
     """The table of an evaluation of addressing, for people: shares with intervals, and rates."""
-    head = f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents"
+    head = (
+        f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents, "
+        f"{result['ambiguous']:,} of them ambiguous: their cue stands elsewhere with another answer"
+    )
     rows: list[tuple[str, ...]] = [
         ("kind", "changed", "searcher", "candidate recall", "recall at 1", "the same cue", "the very element")
     ]

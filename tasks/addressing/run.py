@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tasks.addressing.kinds import Kind
 from tasks.addressing.params import AddressingParams
+from tasks.addressing.rivals import rival_counts
 from tasks.addressing.samples import AddressingSample, Asked, judge
 from tasks.corpus import Tokenizer
 from tasks.progress import Progress, silent
@@ -91,12 +92,13 @@ class AddressingEvaluator:
         asked: dict[float, list[Asked]] = {share: [] for share in shares}
         draw = np.random.default_rng([self.params.seed, len(Kind)])
         for kind, group in tasks.items():
-            for task in group:
+            for task, rivals in zip(group, rival_counts(group, self.texts), strict=True):
                 answer = self.tokenizer.decode(task.answer)
                 name = f"{task.name}/{kind}/{task.offset}"
                 changed = changed_cues(task.cue, shares, self.tokenizer.vocab_size, draw)
                 for share, cue in zip(shares, changed, strict=True):
-                    asked[share].append(Asked(name, kind.value, task, share, cue, self._text(cue), answer))
+                    text = self._text(cue)
+                    asked[share].append(Asked(name, kind.value, task, rivals, share, cue, text, answer))
         return asked
 
     def _text(self, cue: NDArray[np.int64]) -> str:

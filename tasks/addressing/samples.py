@@ -16,8 +16,9 @@ class AddressingSample:
     """One cue, asked of one searcher.
 
     `element` is the one that the cue was cut from, `offset` the token of it right after the cue. `corruption`
-    is the share of known tokens to change, `changed` how many were. Of the `candidates` found `rank` is the
-    place (from 1) of the first that is right with same-text credit, `rank_named` that of the very element,
+    is the share of known tokens to change, `changed` how many were. `rivals` counts the other elements that
+    hold the unchanged cue word for word with another answer. Of the `candidates` found `rank` is the place
+    (from 1) of the first that is right with same-text credit, `rank_named` that of the very element,
     `rank_cue` that of the first with the same cue, whatever answer follows; 0 where there is none. `best` and
     `best_offset` are what stands first ("" and 0 for nothing), `aligned` whether that is the very element, at
     the very offset.
@@ -30,6 +31,7 @@ class AddressingSample:
     offset: int
     corruption: float
     changed: int
+    rivals: int
     searcher: str
     candidates: int
     rank: int
@@ -44,11 +46,12 @@ class AddressingSample:
 
 @dataclass(frozen=True)
 class Asked:
-    """A task as it is asked: with its name and kind, its changed cue, and both as text."""
+    """A task as it is asked: with its name, kind and number of rivals, its changed cue, and its texts."""
 
     name: str
     kind: str
     task: CueTask
+    rivals: int
     corruption: float
     cue: np.ndarray
     cue_text: str
@@ -69,6 +72,7 @@ def judge(
         offset=task.offset,
         corruption=asked.corruption,
         changed=int((asked.cue != task.cue).sum()),
+        rivals=asked.rivals,
         searcher=searcher,
         candidates=len(found),
         rank=_first([is_right(candidate, task, texts) for candidate in found]),

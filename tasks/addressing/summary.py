@@ -12,6 +12,8 @@ from tasks.addressing.samples import COORDINATES, AddressingSample
 from tasks.evaluation import interval, resampled_means
 
 ALL = "all"
+DETERMINED = "determined"
+"""Tasks of all kinds whose cue no other element holds with another answer."""
 FIGURES: dict[str, Callable[[AddressingSample], float]] = {
     "candidate_recall": lambda s: s.rank > 0,
     "candidate_recall_named": lambda s: s.rank_named > 0,
@@ -28,8 +30,10 @@ def summarise(samples: Sequence[AddressingSample], params: AddressingParams) -> 
 
     A figure without suffix counts an element that holds the same text as right, its `_named` twin only the
     one that the cue was cut from, its `_cue` twin any that holds the same cue, whatever the answer. Rows of
-    kind `all` are over the tasks of all kinds. `margins` are the first searcher's figures less another's on
-    the same tasks. Every searcher must have been asked every task at every share.
+    kind `all` are over the tasks of all kinds, those of kind `determined` over them without the `ambiguous`
+    ones, whose cue another element holds word for word with another answer. `margins` are the first
+    searcher's figures less another's on the same tasks. Every searcher must have been asked every task at
+    every share.
     """
     searchers = list(dict.fromkeys(sample.searcher for sample in samples))
     shares = sorted({sample.corruption for sample in samples})
@@ -37,8 +41,10 @@ def summarise(samples: Sequence[AddressingSample], params: AddressingParams) -> 
     kinds = list(dict.fromkeys(s.kind for s in first))
     table: list[dict[str, Any]] = []
     margins: list[dict[str, Any]] = []
-    for kind in (*kinds, ALL):
-        chosen = [s for s in samples if kind in (ALL, s.kind)]
+    for kind in (*kinds, ALL, DETERMINED):
+        chosen = [s for s in samples if _is_of(s, kind)]
+        if not chosen:
+            continue
         rows, less = _kind(chosen, searchers, shares, params)
         table += [{"kind": kind, **row} for row in rows]
         margins += [{"kind": kind, **row} for row in less]
@@ -46,11 +52,18 @@ def summarise(samples: Sequence[AddressingSample], params: AddressingParams) -> 
         "protocol": COORDINATES,
         "tasks": len(first),
         "documents": len({s.element for s in first}),
+        "ambiguous": sum(s.rivals > 0 for s in first),
         "kinds": {kind: sum(s.kind == kind for s in first) for kind in kinds},
         "searchers": searchers,
         "table": table,
         "margins": margins,
     }
+
+
+def _is_of(sample: AddressingSample, kind: str) -> bool:
+    if kind == DETERMINED:
+        return sample.rivals == 0
+    return kind in (ALL, sample.kind)
 
 
 def _kind(

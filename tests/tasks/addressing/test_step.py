@@ -90,7 +90,7 @@ def test_an_evaluation_is_published_with_its_samples_and_found_again(place: Plac
     assert set(summary["kinds"]) == {kind.value for kind in Kind}
     assert summary["kinds"]["quote_continuation"] >= 20
     rows = {(r["kind"], r["corruption"], r["searcher"]): r for r in summary["table"]}
-    assert len(rows) == len(summary["table"]) == 5 * 4 * 3
+    assert len(rows) == len(summary["table"]) == 6 * 4 * 3
     whole, changed = rows["all", 0.0, "charts"], rows["all", 0.3, "charts"]
     assert whole["candidate_recall"]["value"] >= whole["recall_at_1"]["value"] >= 0.95
     assert whole["recall_at_1"]["value"] >= rows["all", 0.0, "bm25"]["recall_at_1"]["value"]
@@ -117,7 +117,7 @@ def test_the_table_follows_from_the_samples(place: Place) -> None:
         chosen = [
             s
             for s in samples
-            if row["kind"] in ("all", s.kind)
+            if (row["kind"] in ("all", s.kind) or (row["kind"] == "determined" and not s.rivals))
             and (s.corruption, s.searcher) == (row["corruption"], row["searcher"])
         ]
         assert row["tasks"] == len(chosen)
@@ -125,6 +125,7 @@ def test_the_table_follows_from_the_samples(place: Place) -> None:
         assert row["recall_at_1"]["value"] == pytest.approx(share)
         assert row["recall_at_1"]["low"] <= share <= row["recall_at_1"]["high"]
     assert all(s.changed == round(s.corruption * 16) for s in samples)
+    assert result.summary["ambiguous"] == len({s.task for s in samples if s.rivals})
     restored = [s for s in samples if s.kind.endswith("restoration")]
     assert restored
     assert all("[...]" in s.cue and s.answer for s in restored)
@@ -133,7 +134,7 @@ def test_the_table_follows_from_the_samples(place: Place) -> None:
 def test_margins_are_paired_differences(place: Place) -> None:
     summary = evaluate_addressing(place.store, PARAMS, snapshot=place.snapshot, corpus=place.corpus).summary
     rows = {(r["kind"], r["corruption"], r["searcher"]): r for r in summary["table"]}
-    assert len(summary["margins"]) == 5 * 4 * 2
+    assert len(summary["margins"]) == 6 * 4 * 2
     for margin in summary["margins"]:
         ours = rows[margin["kind"], margin["corruption"], "charts"]["recall_at_1"]["value"]
         theirs = rows[margin["kind"], margin["corruption"], margin["over"]]["recall_at_1"]["value"]
