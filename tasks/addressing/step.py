@@ -23,7 +23,7 @@ from tasks.progress import Progress, silent
 from tasks.retrieval import Index, RetrievalParams
 from tasks.tables import encode_records, load_records
 
-RECIPE = "evaluation.addressing/1"
+RECIPE = "evaluation.addressing/2"
 SAMPLES_RECIPE = "evaluation.addressing.samples/1"
 QUESTIONS_RECIPE = "evaluation.questions/1"
 
