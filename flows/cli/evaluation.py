@@ -16,6 +16,8 @@ from flows.cli.addressing_figures import (
 )
 from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.cli.package import package as write_package
+from flows.cli.package import reproduce
 from flows.cli.session import Session
 from flows.cli.skill_figures import evaluate_skills, skill_lines
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     """Evaluates, and returns the pins of all stages."""
 
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
+app.command(write_package, name="package")
 RESULTS = Path("results")
 Subject = Literal["attachment", "audit", "addressing", "questions", "skills"]
 
@@ -40,6 +43,7 @@ def run(
     snapshot: str | None = None,
     core: str | None = None,
     data: Path | None = None,
+    package: Path | None = None,
     out: Path = RESULTS,
     params: ParamsFile = None,
     set_: Set = None,
@@ -63,13 +67,21 @@ def run(
         that reads the snapshot's codec, or a new one. Only with --snapshot.
     data
         A file of paragraphs and questions in the SQuAD layout, for questions.
+    package
+        Score what `cellar eval package` wrote instead, with nothing but that, and compare every loss with the
+        packaged one; exit code 8 where one differs by more than processors do.
     out
-        Folder for summary.json, metrics.json, report.html and plots/, or for addressing.json, questions.json
-        or skills.json.
+        Folder for summary.json, metrics.json, report.html and plots/, or for addressing.json, questions.json,
+        skills.json or reproduction.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
 
+    if package is not None:
+        if subject != "attachment" or snapshot or core or data or params or set_:
+            raise UsageError("a package says itself what is evaluated; give --package alone, or with --out")
+        reproduce(package, out, session)
+        return
     chosen = load_params(params, set_ or ())
     if (subject == "questions") != (data is not None):
         raise UsageError("questions need a file of them, and nothing else does; give it with --data")

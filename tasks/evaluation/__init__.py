@@ -2,7 +2,16 @@
 
 from tasks.evaluation.accounting import AccountRow, Category, Costs, account, peak_rss_bytes
 from tasks.evaluation.bootstrap import Interval, interval, resampled_means
-from tasks.evaluation.conditions import Condition, Family, Found, Placement, Plan, Retriever, plan_evidence
+from tasks.evaluation.conditions import (
+    Condition,
+    Family,
+    Found,
+    Placement,
+    Plan,
+    Retriever,
+    named_elements,
+    plan_evidence,
+)
 from tasks.evaluation.evidence import EvidenceReader, Shown
 from tasks.evaluation.gains import Gains, gains
 from tasks.evaluation.language import LanguageFigures, language_figures
@@ -17,6 +26,7 @@ from tasks.evaluation.publication import (
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import Sample, encode_samples, load_samples
 from tasks.evaluation.score import Scores, greedy, score
+from tasks.evaluation.setting import EvaluationSetting
 from tasks.evaluation.step import evaluate_attachment
 from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
@@ -31,6 +41,7 @@ __all__ = [
     "Condition",
     "Costs",
     "EvaluationParams",
+    "EvaluationSetting",
     "Evaluator",
     "EvidenceReader",
     "Family",
@@ -56,6 +67,7 @@ __all__ = [
     "language_figures",
     "load_samples",
     "make_tasks",
+    "named_elements",
     "peak_rss_bytes",
     "plan_evidence",
     "publish_evaluation",

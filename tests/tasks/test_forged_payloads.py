@@ -28,6 +28,7 @@ from tasks.corpus import Document, encode_shard, load_shard
 from tasks.errors import BadPayload
 from tasks.evaluation.samples import Sample, load_samples
 from tasks.memory import MemoryCells, decode_cells, encode_cells
+from tasks.package import load_posed
 from tasks.payload import pack_tensors
 from tasks.retrieval import (
     Charts,
@@ -47,6 +48,7 @@ from tasks.skills import Controller, Operation, compile_operation, load_controll
 from tasks.skills.program import Division
 from tasks.tables import encode_records
 from tests.tasks.forging import changed_header, forged
+from tests.tasks.package.test_posed import posed
 
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 VOCABULARY = 40
@@ -101,6 +103,7 @@ def payloads() -> dict[str, bytes]:
         "audited samples": table(AuditedSample),
         "audited documents": table(AuditedDocument),
         "near-duplicates": table(NearDuplicate),
+        "posed tasks": posed().to_bytes(),
         "controller": Controller(16, 3, VOCABULARY, generator).to_bytes(),
         "skill": compile_operation(Operation.DIVIDE, Division.FLOOR).to_bytes(),
     }
@@ -119,6 +122,7 @@ LOADERS: dict[str, Callable[[bytes], object]] = {
     "audited samples": load_audited,
     "audited documents": load_documents,
     "near-duplicates": load_pairs,
+    "posed tasks": load_posed,
     "controller": load_controller,
     "skill": load_program,
 }

@@ -1,0 +1,16 @@
+"""Portable evaluations: tasks, selected evidence and core in one export, scored again anywhere."""
+
+from tasks.package.posed import PosedTasks, load_posed
+from tasks.package.reproduction import ConditionLoss, Reproduction, compare
+from tasks.package.step import TOLERANCE, run_package, write_package
+
+__all__ = [
+    "TOLERANCE",
+    "ConditionLoss",
+    "PosedTasks",
+    "Reproduction",
+    "compare",
+    "load_posed",
+    "run_package",
+    "write_package",
+]
