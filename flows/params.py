@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
 from tasks.addressing.params import AddressingParams, QuestionParams
-from tasks.assembly.params import AssemblyParams
+from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
@@ -37,6 +37,7 @@ class Params(BaseModel):
     memory: MemoryParams = Field(default_factory=MemoryParams)
     retrieval: RetrievalParams = Field(default_factory=RetrievalParams)
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
+    reading: ReadingParams = Field(default_factory=ReadingParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
     audit: AuditParams = Field(default_factory=AuditParams)
     skills: SkillsParams = Field(default_factory=SkillsParams)

@@ -18,6 +18,7 @@ from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.package import package as write_package
 from flows.cli.package import reproduce
+from flows.cli.reading_figures import evaluate_reading, reading_lines
 from flows.cli.session import Session
 from flows.cli.skill_figures import evaluate_skills, skill_lines
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 app.command(write_package, name="package")
 RESULTS = Path("results")
-Subject = Literal["attachment", "audit", "addressing", "questions", "skills"]
+Subject = Literal["attachment", "reading", "audit", "addressing", "questions", "skills"]
 
 
 @app.command
@@ -54,7 +55,8 @@ def run(
     Parameters
     ----------
     subject
-        attachment: the core against the pinned snapshot's memories, with summary, plots and report; audit:
+        attachment: the core against the pinned snapshot's memories, with summary, plots and report; reading:
+        the same tasks without any alignment, where the core reads in what their text finds; audit:
         attachment, and then what its documents share with the text that training saw, with the scores of the
         tasks that share nothing; addressing: how well the snapshot's index finds its memories, beside a dense
         and a lexical baseline; questions: how well paragraphs, made memories with its codec, are found by
@@ -71,8 +73,8 @@ def run(
         Score what `cellar eval package` wrote instead, with nothing but that, and compare every loss with the
         packaged one; exit code 8 where one differs by more than processors do.
     out
-        Folder for summary.json, metrics.json, report.html and plots/, or for addressing.json, questions.json,
-        skills.json or reproduction.json.
+        Folder for summary.json, metrics.json, report.html and plots/, or for reading.json, addressing.json,
+        questions.json, skills.json or reproduction.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
@@ -97,6 +99,9 @@ def run(
             evaluate_questions(chosen, session, data, snapshot=snapshot, out=out)
         else:
             evaluate_addressing(chosen, session, snapshot=snapshot, out=out)
+        return
+    if subject == "reading":
+        evaluate_reading(chosen, session, snapshot=snapshot, core=core, out=out)
         return
     evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out, audited=subject == "audit")
 
@@ -208,6 +213,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         return skill_lines(figures)
     if "weights" in figures:
         return question_lines(figures)
+    if "reading" in figures:
+        return reading_lines(figures)
     return addressing_lines(figures) if "searchers" in figures else headlines(figures)
 
 

@@ -13,16 +13,31 @@ from tasks.assembly.attachment import (
 )
 from tasks.assembly.batches import AttachmentRows, Batch, LanguageStream
 from tasks.assembly.model import CoreState, ResidualCore, load_core
-from tasks.assembly.params import AssemblyParams, CoreArchitecture, EvidenceMix
+from tasks.assembly.params import (
+    AssemblyParams,
+    CoreArchitecture,
+    EvidenceMix,
+    ReadingArchitecture,
+    ReadingParams,
+)
+from tasks.assembly.reading import CrossReading, OpenElement, load_reading
+from tasks.assembly.reading_training import (
+    ReadingFigures,
+    ReadingRows,
+    open_memory,
+    train_cross_reading,
+)
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.residual import Field, energy, external_residual, gather_field, substep
 from tasks.assembly.step import (
     check_train_split,
     language_documents,
     open_core,
+    open_reading,
     open_tables,
     select_elements,
     train_core,
+    train_reading,
     worker_documents,
 )
 from tasks.assembly.train import (
@@ -51,10 +66,16 @@ __all__ = [
     "CoreState",
     "CoreTrainer",
     "CoreTraining",
+    "CrossReading",
     "CurvePoint",
     "EvidenceMix",
     "Field",
     "LanguageStream",
+    "OpenElement",
+    "ReadingArchitecture",
+    "ReadingFigures",
+    "ReadingParams",
+    "ReadingRows",
     "ResidualCore",
     "TokenTable",
     "TrainingData",
@@ -68,8 +89,11 @@ __all__ = [
     "gather_field",
     "language_documents",
     "load_core",
+    "load_reading",
     "new_core",
     "open_core",
+    "open_memory",
+    "open_reading",
     "open_tables",
     "product_dtype",
     "select_elements",
@@ -77,5 +101,7 @@ __all__ = [
     "target_nll",
     "train",
     "train_core",
+    "train_cross_reading",
+    "train_reading",
     "worker_documents",
 ]

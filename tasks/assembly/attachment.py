@@ -48,7 +48,7 @@ class Attachment:
         for name in ("row_E", "node_E", "boundary_E", "weight_E"):
             if getattr(self, name).shape != (count,):
                 raise ValueError(f"Attachment of kind {self.kind!r}: {name} must have shape ({count},).")
-        if count and float(self.weight_E.min()) < 0:
+        if count and float(self.weight_E.detach().min()) < 0:
             raise ValueError(f"Attachment of kind {self.kind!r}: weights must not be negative.")
 
     def __len__(self) -> int:

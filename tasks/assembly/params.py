@@ -134,3 +134,51 @@ class AssemblyParams(BaseModel):
         128, ge=1, description="Held-out rows behind each point of the learning curve."
     )
     curve_points: int = Field(default=8, ge=1, description="Points of the learning curve.")
+
+
+class ReadingArchitecture(BaseModel):
+    """The arithmetic of cross-reading before it is trained; every default is ours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    context_tokens: int = Field(
+        default=16, ge=1, le=64, description="Tokens before the asked one that are compared with an element."
+    )
+    sharpness: float = Field(default=40.0, gt=0, description="Initial scale of the agreement of contexts.")
+    threshold: float = Field(
+        default=0.45, description="Initial agreement, of 1 at most, at which reading and nothing are level."
+    )
+    least_weight: float = Field(
+        default=0.02, gt=0, lt=1, description="Weight below which an element is not attached."
+    )
+
+
+class ReadingParams(BaseModel):
+    """Everything that decides a trained cross-reading, besides the core and the memories it is trained on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    architecture: ReadingArchitecture = ReadingArchitecture()
+    name: str = Field(
+        default="reading",
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
+        description="Names the element core/<name of the core>/<name>.",
+    )
+    seed: int = Field(default=5, ge=0, description="Seed of the rows and of the validation.")
+    steps: int = Field(default=120, ge=1, description="Updates; the core itself stays frozen.")
+    rows: int = Field(default=16, ge=1, description="Sequences in an update.")
+    elements: int = Field(default=4, ge=1, description="Elements that a sequence reads in.")
+    right_share: float = Field(
+        default=0.6, ge=0, le=1, description="Sequences whose own document is among the elements."
+    )
+    cue_tokens: int = Field(default=32, ge=1, description="Visible prompt of a sequence.")
+    target_tokens: int = Field(default=8, ge=1, description="Tokens predicted after the prompt.")
+    rate: float = Field(default=3e-3, gt=0, description="Peak AdamW rate.")
+    rate_floor: float = Field(default=1e-4, ge=0, description="Rate at the end of the cosine.")
+    warmup_steps: int = Field(default=10, ge=0, description="Updates of linear warm-up.")
+    weight_decay: float = Field(default=0.0, ge=0, description="AdamW decay of matrices.")
+    clip: float = Field(default=1.0, gt=0, description="Largest norm of the gradient.")
+    max_elements: int = Field(
+        default=512, ge=2, description="Train-split elements that are held decoded for training."
+    )
+    validation_rows: int = Field(default=64, ge=1, description="Held-out rows behind a validation figure.")

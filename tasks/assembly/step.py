@@ -1,4 +1,4 @@
-"""The assembly room's door to the store: train a core against a snapshot, or find it published."""
+"""The assembly room's door to the store: train a core, or what reads for it, on a snapshot, or find them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,9 @@ from store import Element, Recipe, Ref, Row, Snapshot, Store
 from tasks.assembly.accounts import core_accounts
 from tasks.assembly.batches import AttachmentRows, LanguageStream
 from tasks.assembly.model import ResidualCore, load_core
-from tasks.assembly.params import AssemblyParams
+from tasks.assembly.params import AssemblyParams, ReadingParams
+from tasks.assembly.reading import CrossReading, load_reading
+from tasks.assembly.reading_training import ReadingRows, train_cross_reading
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.train import TrainingData, new_core, train
 from tasks.assembly.training import product_dtype
@@ -33,6 +35,7 @@ from tasks.memory import decode_cells
 from tasks.progress import Progress, silent
 
 RECIPE = "assembly.train_core/1"
+READING_RECIPE = "assembly.train_reading/1"
 LEAST_ELEMENTS = 2
 """Train-split memories that training needs: a right one and a wrong one."""
 
@@ -106,6 +109,99 @@ def train_core(
     if checkpoints is not None:
         discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
     return published
+
+
+def train_reading(
+    store: Store,
+    params: ReadingParams,
+    *,
+    core: Ref,
+    snapshot: Snapshot,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> Ref:
+    """Publish the cross-reading of a core, trained on a snapshot's train-split memories, or find it.
+
+    It is `core/<name of the core>/<name>`, an element of its own that requires the core, which stays as it
+    is. Memories of the test split are never read; those of the validation split only make the figures in the
+    facts. `corpus` as in `train_core`. An interrupted training continues from `work_dir`.
+
+    Raises `TooLittleText` when there are too few memories to train on.
+    """
+    codec_row, tokenizer_row = snapshot.one("codec"), snapshot.one("tokenizer")
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    check_train_split(snapshot)
+    chosen = select_elements(snapshot.rows("memory"), params.max_elements)
+    recipe = reading_recipe(params, core, codec_row.ref, shards, chosen).fingerprint
+    if (row := store.catalog().find(recipe)) is not None:
+        return row.ref
+    codec = load_codec(snapshot.read(codec_row))
+    texts = worker_documents(
+        store,
+        shards,
+        load_tokenizer(store, tokenizer_row.ref),
+        [row for rows in chosen.values() for row in rows],
+    )
+    reading = CrossReading(params.architecture, codec.head.weight.detach())
+    rows = {
+        split: ReadingRows(*open_tables(snapshot, codec, rows, texts), reading, params)
+        for split, rows in chosen.items()
+        if len(rows) >= LEAST_ELEMENTS
+    }
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    figures = train_cross_reading(
+        reading,
+        open_core(store, core),
+        params,
+        rows["train"],
+        rows.get("validation"),
+        progress=progress,
+        checkpoints=checkpoints,
+    )
+    element = Element(
+        "core",
+        f"{core.name.partition('/')[2]}/{params.name}",
+        reading.to_bytes(),
+        requires=(core.version, codec_row.version),
+        provenance={
+            "recipe": recipe,
+            "params": params.model_dump(mode="json"),
+            "core": str(core),
+            "codec": str(codec_row.ref),
+            "corpus": [str(ref) for ref in shards],
+        },
+        facts={
+            "trainable_parameters": sum(p.numel() for p in reading.parameters()),
+            "train_elements": len(chosen["train"]),
+            "figures": [asdict(point) for point in figures],
+        },
+    )
+    message = f"Publish cross-reading {params.name} of {core.name}, {params.steps} updates"
+    [published] = store.publish([element], message=message)
+    if checkpoints is not None:
+        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
+    return published
+
+
+def reading_recipe(
+    params: ReadingParams,
+    core: Ref,
+    codec: Ref,
+    corpus: Sequence[Ref],
+    chosen: Mapping[Split, Sequence[Row]],
+) -> Recipe:
+    """How the cross-reading of a core is made of `chosen` memories and of the shards of their corpus."""
+    memories = [*chosen["train"], *chosen["validation"]]
+    inputs = [core.version, codec.version]
+    inputs += [ref.version for ref in corpus] + [row.version for row in memories]
+    return Recipe(READING_RECIPE, params.model_dump(mode="json"), tuple(inputs))
+
+
+def open_reading(store: Store, ref: Ref, codec: Codec) -> CrossReading:
+    """The frozen cross-reading behind a reference, by the vocabulary head of its codec."""
+    return load_reading(store.read(ref), codec.head.weight.detach())
 
 
 def open_core(store: Store, ref: Ref) -> ResidualCore:

@@ -45,7 +45,7 @@ class TrainingData:
     held_out: AttachmentRows | None = None
 
 
-class CoreTrainer(CoreTraining):
+class CoreTrainer(CoreTraining[ResidualCore]):
     """The core of memories on its way, with its learning curve."""
 
     def __init__(self, core: ResidualCore, params: AssemblyParams, data: TrainingData) -> None:

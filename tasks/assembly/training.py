@@ -1,18 +1,20 @@
-"""What trainings of cores have in common: AdamW, warm-up and cosine, clipping, checkpoints, the freeze."""
+"""What trainings of cores, and of what reads for them, have in common: AdamW, warm-up and cosine, clipping,
+checkpoints, the freeze."""
 
 import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tasks.assembly.model import ResidualCore
 from tasks.checkpoint import load_checkpoint, restore_training, save_checkpoint, training_tensors
 from tasks.codec import Checkpoints
 from tasks.progress import Progress, silent
+
+Module = TypeVar("Module", bound=nn.Module)
 
 _BETAS = (0.9, 0.95)
 _NATIVE_BF16 = ("amx_bf16", "avx512_bf16", "bf16")
@@ -39,14 +41,16 @@ class Schedule(Protocol):
     def clip(self) -> float: ...
 
 
-class CoreTraining(ABC):
-    """A core on its way; every batch follows from the seed and the number of finished updates.
+class CoreTraining(ABC, Generic[Module]):
+    """A core, or a module beside one, on its way.
+
+    Every batch follows from the seed and the number of finished updates.
 
     Equal inputs, device and thread count give equal bytes, also when the training was interrupted and
     continued from its checkpoint.
     """
 
-    def __init__(self, core: ResidualCore, schedule: Schedule) -> None:
+    def __init__(self, core: Module, schedule: Schedule) -> None:
         self.core = core
         self.schedule = schedule
         self.finished = 0

@@ -23,11 +23,12 @@ from tasks.evaluation.publication import (
     find_evaluation,
     publish_evaluation,
 )
+from tasks.evaluation.reading import ReadingEvaluator, ReadingPlan, Shelf, plan_reading, reading_family
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import Sample, encode_samples, load_samples
 from tasks.evaluation.score import Scores, greedy, score
 from tasks.evaluation.setting import EvaluationSetting
-from tasks.evaluation.step import evaluate_attachment
+from tasks.evaluation.step import evaluate_attachment, evaluate_reading
 from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
 
@@ -52,14 +53,18 @@ __all__ = [
     "Placement",
     "Plan",
     "PublishedEvaluation",
+    "ReadingEvaluator",
+    "ReadingPlan",
     "Retriever",
     "Sample",
     "Scores",
+    "Shelf",
     "Shown",
     "Table",
     "account",
     "encode_samples",
     "evaluate_attachment",
+    "evaluate_reading",
     "find_evaluation",
     "gains",
     "greedy",
@@ -70,7 +75,9 @@ __all__ = [
     "named_elements",
     "peak_rss_bytes",
     "plan_evidence",
+    "plan_reading",
     "publish_evaluation",
+    "reading_family",
     "resampled_means",
     "score",
     "summarise",

@@ -21,6 +21,8 @@ class Family(StrEnum):
     STANDALONE = "standalone"
     EXTERNAL = "external-memory"
     ORACLE = "oracle-coordinate"
+    ORACLE_ELEMENT = "oracle-element"
+    """The element is chosen by an oracle, and no place in it is given."""
 
 
 class Condition(StrEnum):

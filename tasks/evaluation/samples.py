@@ -10,11 +10,12 @@ class Sample:
 
     `element` is the task's own, `evidence` the one attached ("" for none) and `evidence_start` the token of
     it that stands at the prompt's first position; `weight` is its weight and `attached` the number of its
-    states that were attached. `nll` is in nats per target token, `right_tokens` counts target tokens that
-    were most likely given the true ones before, `exact` tells whether the greedy continuation equals the
-    target, `written` is that continuation's text, `target` the true one's and `cue` the
-    visible prompt's. `bytes_read` counts the
-    evidence's stored bytes (cells' payload, or two bytes a raw token).
+    states that were attached. Where elements are read without an alignment, `evidence` names all of them with
+    spaces between, `evidence_start` is 0, and `weight` is a target node's total weight in the mean. `nll` is
+    in nats per target token, `right_tokens` counts target tokens that were most likely given the true ones
+    before, `exact` tells whether the greedy continuation equals the target, `written` is that continuation's
+    text, `target` the true one's and `cue` the visible prompt's. `bytes_read` counts the evidence's stored
+    bytes (cells' payload, or two bytes a raw token).
     """
 
     task: str

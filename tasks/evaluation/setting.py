@@ -8,15 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store import Ref, Snapshot, Store
-from tasks.assembly import ResidualCore, core_accounts, load_core, open_tables, worker_documents
+from tasks.assembly import (
+    CrossReading,
+    ResidualCore,
+    core_accounts,
+    load_core,
+    open_reading,
+    open_tables,
+    worker_documents,
+)
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Tokenizer, element_split, load_tokenizer
 from tasks.errors import StaleInputs, TooLittleText
-from tasks.evaluation.accounting import account
+from tasks.evaluation.accounting import AccountRow, Category, account
 from tasks.evaluation.conditions import Condition, Plan, Retriever, named_elements, plan_evidence
 from tasks.evaluation.evidence import EvidenceReader
 from tasks.evaluation.language import language_figures
 from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.reading import ReadingPlan, Shelf
 from tasks.evaluation.reconstruction import reconstructions
 from tasks.evaluation.samples import Sample
 from tasks.evaluation.tasks import AttachmentTask, make_tasks
@@ -55,11 +64,8 @@ class EvaluationSetting:
         """The documents of the test split, whose memories no training reads."""
         return {name: ids for name, ids in self.texts.items() if element_split(name) == "test"}
 
-    def prepare(self, index: Retriever, params: EvaluationParams) -> tuple[list[AttachmentTask], Plan]:
-        """Tasks from the test-split documents, and their evidence under every condition.
-
-        Raises `TooLittleText` when no document is long enough for a task.
-        """
+    def tasks(self, params: EvaluationParams) -> list[AttachmentTask]:
+        """Tasks from the test-split documents; raises `TooLittleText` when none is long enough for one."""
         texts = self.test_texts()
         tasks = make_tasks(texts, params)
         if not tasks:
@@ -67,7 +73,15 @@ class EvaluationSetting:
                 f"none of the {len(texts)} test-split documents of snapshot {self.snapshot.id[:12]} has "
                 f"{params.cue_tokens + params.target_tokens} tokens; build more memories or shorten the tasks"
             )
-        lengths = {name: len(ids) for name, ids in texts.items()}
+        return tasks
+
+    def prepare(self, index: Retriever, params: EvaluationParams) -> tuple[list[AttachmentTask], Plan]:
+        """Tasks from the test-split documents, and their evidence under every condition.
+
+        Raises `TooLittleText` when no document is long enough for a task.
+        """
+        tasks = self.tasks(params)
+        lengths = {name: len(ids) for name, ids in self.test_texts().items()}
         return tasks, plan_evidence(tasks, index, lengths, seed=params.seed)
 
     def reader(self, plan: Plan, params: EvaluationParams) -> EvidenceReader:
@@ -82,6 +96,31 @@ class EvaluationSetting:
             self.core.identity,
             margin=self.core.architecture.agreement_margin,
             seed=params.seed,
+        )
+
+    def open_reading(self, store: Store, core: Ref, reading: Ref) -> CrossReading:
+        """A cross-reading; raises `StaleInputs` when it was trained for another core than this one."""
+        row = store.catalog().get(reading.version)
+        if row is None or core.version not in row.requires:
+            raise StaleInputs(
+                f"{reading.name}@{reading.version[:12]} was not trained for {core.name}@{core.version[:12]}; "
+                "train one for this core"
+            )
+        return open_reading(store, reading, self.codec)
+
+    def shelf(self, plan: ReadingPlan, reading: CrossReading, params: EvaluationParams) -> Shelf:
+        """Exactly the elements that a plan reads in, to be opened one by one."""
+        named = {name for rows in plan.values() for names in rows for name in names}
+        rows = [self.snapshot.get(name) for name in sorted(named)]
+        cells, text = open_tables(self.snapshot, self.codec, rows, self.texts)
+        return Shelf(
+            reading,
+            self.core,
+            cells,
+            text,
+            {row.name: place for place, row in enumerate(rows)},
+            {row.name: row.length for row in rows},
+            params.seed,
         )
 
     def standalone(self, params: EvaluationParams) -> dict[str, Any] | None:
@@ -119,10 +158,30 @@ class EvaluationSetting:
             "bytes_per_query": {condition.value: value for condition, value in read.items()},
         }
 
+    def reading_accounts(
+        self, store: Store, core: Ref, reading: CrossReading, plan: ReadingPlan, samples: Sequence[Sample]
+    ) -> list[dict[str, Any]]:
+        """The accounting table with the cross-reading's own rows; active values are the states looked at."""
+        learned = sum(parameter.numel() for parameter in reading.parameters())
+        table, width = reading.table_VS.numel(), self.codec.architecture.slot_width
+        looked = [sum(len(self.texts[name]) for name in names) for names in plan[Condition.RETRIEVED]]
+        own = [
+            AccountRow(Category.TRAINABLE, "cross-reading", learned, "float32", 4 * learned),
+            AccountRow(Category.FROZEN_BUFFERS, "cross-reading's table", table, "float32", 4 * table),
+            AccountRow(
+                Category.PER_QUERY,
+                "states looked at",
+                float(np.mean(looked)) * width,
+                "float32",
+                4 * float(np.mean(looked)) * width,
+            ),
+        ]
+        return [*self.accounting(store, core, samples), *map(asdict, own)]
+
     def accounting(self, store: Store, core: Ref, samples: Sequence[Sample]) -> list[dict[str, Any]]:
         """The accounting table, its per-query rows over the retrieved condition."""
         shown = [s for s in samples if s.condition == Condition.RETRIEVED]
-        used = [s for s in shown if s.weight > 0]
+        used = sum(len(s.evidence.split()) for s in shown if s.weight > 0)
         core_row = store.catalog().get(core.version)
         rows = self.snapshot.rows() + ([core_row] if core_row is not None else [])
         width = self.codec.architecture.slot_width
@@ -130,7 +189,7 @@ class EvaluationSetting:
             core_accounts(self.core),
             self.codec,
             rows,
-            elements_per_query=len(used) / len(shown),
+            elements_per_query=used / len(shown),
             active_values_per_query=float(np.mean([s.attached for s in shown])) * width,
             bytes_per_query=float(np.mean([s.bytes_read for s in shown])),
             coarse_values=self.coarse_values(),

@@ -4,20 +4,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import numpy as np
+
 from store import Recipe, Ref, Snapshot, Store
 from tasks.evaluation.accounting import Costs, peak_rss_bytes
 from tasks.evaluation.addressing import address
 from tasks.evaluation.params import EvaluationParams
 from tasks.evaluation.publication import PublishedEvaluation, Table, find_evaluation, publish_evaluation
+from tasks.evaluation.reading import ReadingEvaluator, plan_reading
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import encode_samples
 from tasks.evaluation.setting import EvaluationSetting
-from tasks.evaluation.summary import summarise
+from tasks.evaluation.summary import QUESTION_ONLY, summarise
 from tasks.progress import Progress, silent
-from tasks.retrieval import Index, audit
+from tasks.retrieval import Index, TextSearch, audit
 
 RECIPE = "evaluation.attachment/2"
+READING_RECIPE = "evaluation.reading/1"
 SAMPLES_RECIPE = "evaluation.samples/1"
+SCRAMBLED = 400
+"""Most sentences on which the signals that find elements by text are weighed."""
 
 
 def evaluate_attachment(
@@ -86,6 +92,81 @@ def evaluate_attachment(
         provenance={"snapshot": snapshot.id, "core": str(core)},
         costs=asdict(costs),
         message=f"Evaluate attachments to {core.name}: {summary['tasks']} tasks",
+    )
+
+
+def evaluate_reading(
+    store: Store,
+    params: EvaluationParams,
+    name: str,
+    *,
+    elements: int,
+    snapshot: Snapshot,
+    core: Ref,
+    reading: Ref,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+) -> PublishedEvaluation:
+    """Evaluate a core that reads in `elements` retrieved elements without any alignment (question-only).
+
+    The tasks are those of `evaluate_attachment`, asked by the text of their cues alone; the conditions are
+    alike and of families of their own. Publishes `evaluation/<name>` and `evaluation/<name>/samples`, or
+    returns what is already published for the same inputs. `progress` counts task-conditions.
+
+    Raises as `evaluate_attachment` does, and `StaleInputs` for a cross-reading of another core.
+    """
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    settings = {**params.model_dump(mode="json"), "name": name, "elements": elements}
+    inputs = (snapshot.id, core.version, reading.version, *(ref.version for ref in shards))
+    recipe = Recipe(READING_RECIPE, settings, inputs).fingerprint
+    if (found := find_evaluation(store, recipe)) is not None:
+        return found
+    setting = EvaluationSetting.open(store, snapshot, core, shards)
+    reader = setting.open_reading(store, core, reading)
+    search = TextSearch.over(
+        Index.open(store, snapshot),
+        setting.tokenizer,
+        scrambled=SCRAMBLED,
+        generator=np.random.default_rng([params.seed, 7]),
+    )
+    tasks = setting.tasks(params)
+    began = time.perf_counter()
+    answers = search.elements([setting.tokenizer.decode(task.cue) for task in tasks], elements)
+    retrieval_seconds = time.perf_counter() - began
+    plan = plan_reading(tasks, answers, list(setting.test_texts()), elements=elements, seed=params.seed)
+    evaluator = ReadingEvaluator(
+        setting.core,
+        reader,
+        setting.shelf(plan, reader, params),
+        lambda ids: setting.tokenizer.decode(ids),
+        params.batch_tasks,
+    )
+    samples, seconds = evaluator.run(tasks, plan, progress)
+    costs = Costs(
+        seconds=seconds,
+        milliseconds_per_task={key: 1000 * value / len(tasks) for key, value in seconds.items()},
+        single_task_milliseconds=evaluator.single_task_milliseconds(tasks, plan),
+        retrieval_seconds=retrieval_seconds,
+        addressing={},
+        peak_rss_bytes=peak_rss_bytes(),
+    )
+    summary = summarise(samples, params, protocol=QUESTION_ONLY)
+    summary["settings"] = {**params.model_dump(mode="json"), "name": name}
+    summary["elements"] = elements
+    summary["snapshot"] = snapshot.id
+    summary["core"], summary["reading"] = str(core), str(reading)
+    summary["accounting"] = setting.reading_accounts(store, core, reader, plan, samples)
+    summary["storage"] = setting.storage(samples)
+    return publish_evaluation(
+        store,
+        name,
+        summary,
+        {"samples": Table(encode_samples(samples), len(samples), SAMPLES_RECIPE)},
+        recipe=recipe,
+        requires=(core.version, reading.version),
+        provenance={"snapshot": snapshot.id, "core": str(core), "reading": str(reading)},
+        costs=asdict(costs),
+        message=f"Evaluate reading with {reading.name}: {summary['tasks']} tasks",
     )
 
 

@@ -13,10 +13,14 @@ from tasks.evaluation.gains import gains
 from tasks.evaluation.params import EvaluationParams
 from tasks.evaluation.samples import Sample
 
+COORDINATES = "coordinate-assisted"
+QUESTION_ONLY = "question-only"
 _FIGURES = ("nll", "token_accuracy", "greedy_exact")
 
 
-def summarise(samples: Sequence[Sample], params: EvaluationParams) -> dict[str, Any]:
+def summarise(
+    samples: Sequence[Sample], params: EvaluationParams, *, protocol: str = COORDINATES
+) -> dict[str, Any]:
     """Figures of every condition with document-clustered paired intervals, and the gains.
 
     NLL is in nats per target token, accuracies are shares. Every condition must hold the same tasks.
@@ -37,7 +41,7 @@ def summarise(samples: Sequence[Sample], params: EvaluationParams) -> dict[str, 
     )
     mean_K = value_NK.mean(0)
     table = {
-        condition.value: _row(condition, by_condition[condition], mean_K, drawn_RK, 3 * n, params.confidence)
+        condition.value: _row(by_condition[condition], mean_K, drawn_RK, 3 * n, params.confidence)
         for n, condition in enumerate(conditions)
     }
     mean = {condition: float(mean_K[3 * n]) for n, condition in enumerate(conditions)}
@@ -48,7 +52,7 @@ def summarise(samples: Sequence[Sample], params: EvaluationParams) -> dict[str, 
         "documents": len({s.element for s in tasks}),
         "target_tokens": sum(s.target_tokens for s in tasks),
         "kinds": {kind: sum(s.kind == kind for s in tasks) for kind in sorted({s.kind for s in tasks})},
-        "protocol": "coordinate-assisted",
+        "protocol": protocol,
         "conditions": table,
         "nll": {condition.value: mean[condition] for condition in conditions},
         "greedy_exact": {condition: table[condition]["greedy_exact"]["value"] for condition in table},
@@ -72,7 +76,6 @@ def _figures(samples: Sequence[Sample]) -> NDArray[np.float64]:
 
 
 def _row(
-    condition: Condition,
     samples: Sequence[Sample],
     mean_K: NDArray[np.float64],
     drawn_RK: NDArray[np.float64],
@@ -84,10 +87,10 @@ def _row(
         for n, name in enumerate(_FIGURES)
     }
     return {
-        "family": condition.family.value,
+        "family": samples[0].family,
         **{name: asdict(value) for name, value in figures.items()},
         "mean_weight": float(np.mean([s.weight for s in samples])),
         "weight_above_zero": float(np.mean([s.weight > 0 for s in samples])),
         "bytes_read": float(np.mean([s.bytes_read for s in samples])),
-        "own_document": float(np.mean([s.evidence == s.element for s in samples])),
+        "own_document": float(np.mean([s.element in s.evidence.split() for s in samples])),
     }

@@ -20,6 +20,7 @@ from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, Readou
 from tasks.retrieval.reranker import Reranker
 from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, train_reranker
 from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
+from tasks.retrieval.text_search import TextSearch
 
 __all__ = [
     "FEATURES",
@@ -54,6 +55,7 @@ __all__ = [
     "Searcher",
     "Signals",
     "Sources",
+    "TextSearch",
     "audit",
     "audit_readout",
     "build_indexes",

@@ -15,7 +15,7 @@ from tasks.skills.render import Renderer, source_widths
 from tasks.skills.tasks import TaskMaker
 
 
-class SkillTrainer(CoreTraining):
+class SkillTrainer(CoreTraining[ResidualCore]):
     """The core of skills on its way."""
 
     def __init__(

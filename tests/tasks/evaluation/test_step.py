@@ -7,7 +7,16 @@ from pydoc_data.topics import topics
 import pytest
 
 from store import Element, Ref, Snapshot, Store, canonical_json
-from tasks.assembly import AssemblyParams, CoreArchitecture, open_core, train_core, worker_documents
+from tasks.assembly import (
+    AssemblyParams,
+    CoreArchitecture,
+    ReadingArchitecture,
+    ReadingParams,
+    open_core,
+    train_core,
+    train_reading,
+    worker_documents,
+)
 from tasks.codec import Codec, blocks
 from tasks.corpus import (
     Document,
@@ -19,7 +28,7 @@ from tasks.corpus import (
     shard_of,
 )
 from tasks.errors import StaleInputs, TooLittleText
-from tasks.evaluation import Category, Condition, evaluate_attachment, load_samples
+from tasks.evaluation import Category, Condition, evaluate_attachment, evaluate_reading, load_samples
 from tasks.memory import MemoryCells, encode_cells
 from tasks.retrieval import RerankerParams, RetrievalParams, build_indexes, train_reranker
 from tests.tasks.evaluation.conftest import PARAMS
@@ -137,6 +146,43 @@ def test_the_accounts_agree_with_the_payloads(place: Place) -> None:
     trainable = [row["values"] for (category, _), row in rows.items() if category == Category.TRAINABLE]
     assert sum(trainable) == sum(p.numel() for p in core.parameters())
     assert rows[Category.PER_QUERY, "elements"]["values"] <= 1
+
+
+READING = ReadingParams(
+    architecture=ReadingArchitecture(context_tokens=8, threshold=0.7),
+    steps=2,
+    rows=4,
+    warmup_steps=0,
+    cue_tokens=16,
+    target_tokens=4,
+    validation_rows=8,
+)
+
+
+def test_reading_is_trained_once_evaluated_once_and_belongs_to_its_core(place: Place) -> None:
+    store = place.store
+    made = {"core": place.core, "snapshot": place.snapshot, "corpus": place.corpus}
+    reading = train_reading(store, READING, **made)
+    assert train_reading(store, READING, **made) == reading
+    assert reading.name == f"{place.core.name}/reading"
+    row = store.catalog().get(reading.version)
+    assert row is not None
+    assert set(row.requires) == {place.core.version, place.snapshot.one("codec").version}
+    result = evaluate_reading(store, PARAMS, "reading", elements=3, reading=reading, **made)
+    summary, samples = result.summary, load_samples(store.read(result.samples_ref))
+    assert summary["protocol"] == "question-only"
+    assert {s.family for s in samples} == {"standalone", "external-memory", "oracle-element"}
+    assert {element_split(s.element) for s in samples} == {"test"}
+    assert summary["nll"]["retrieved"] < summary["nll"]["none"] - 1
+    assert summary["conditions"]["retrieved"]["own_document"] > 0.9
+    items = {row["item"]: row for row in summary["accounting"]}
+    assert items["cross-reading"]["values"] == row.facts["trainable_parameters"]
+    again = evaluate_reading(store, PARAMS, "reading", elements=3, reading=reading, **made)
+    assert (again.reused, again.summary_ref) == (True, result.summary_ref)
+    stranger = Element("core", "stranger/reading", store.read(reading), requires=())
+    [other] = store.publish([stranger], message="a reading that requires no core")
+    with pytest.raises(StaleInputs, match="was not trained for core/assembly"):
+        evaluate_reading(store, PARAMS, "reading", elements=3, reading=other, **made)
 
 
 def test_a_core_of_another_codec_is_refused(place: Place) -> None:
