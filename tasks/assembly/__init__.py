@@ -48,7 +48,8 @@ from tasks.assembly.train import (
     target_nll,
     train,
 )
-from tasks.assembly.training import CoreTraining, product_dtype
+from tasks.assembly.training import CoreTraining
+from tasks.processor import product_dtype
 
 __all__ = [
     "MEMORY",

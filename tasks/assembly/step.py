@@ -17,7 +17,6 @@ from tasks.assembly.reading import CrossReading, load_reading
 from tasks.assembly.reading_training import ReadingRows, train_cross_reading
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.train import TrainingData, new_core, train
-from tasks.assembly.training import product_dtype
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
 from tasks.corpus import (
@@ -32,6 +31,7 @@ from tasks.corpus import (
 )
 from tasks.errors import TooLittleText
 from tasks.memory import decode_cells
+from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
 
 RECIPE = "assembly.train_core/1"

@@ -18,8 +18,9 @@ from tasks.assembly.batches import AttachmentRows, Batch, LanguageStream
 from tasks.assembly.head import start_from_frequencies
 from tasks.assembly.model import ResidualCore
 from tasks.assembly.params import AssemblyParams
-from tasks.assembly.training import CoreTraining, product_dtype
+from tasks.assembly.training import CoreTraining
 from tasks.codec import CODE_BITS, Checkpoints, Codec
+from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
 
 CURVE_EVIDENCE = ("none", "right", "wrong", "text")

@@ -17,8 +17,6 @@ from tasks.progress import Progress, silent
 Module = TypeVar("Module", bound=nn.Module)
 
 _BETAS = (0.9, 0.95)
-_NATIVE_BF16 = ("amx_bf16", "avx512_bf16", "bf16")
-"""Instructions that multiply bfloat16: of x86 and of ARM."""
 
 
 class Schedule(Protocol):
@@ -129,15 +127,3 @@ def learning_rate(step: int, schedule: Schedule) -> float:
     span = max(1, schedule.steps - schedule.warmup_steps)
     cosine = 0.5 * (1 + math.cos(math.pi * (step - schedule.warmup_steps) / span))
     return schedule.rate_floor + (schedule.rate - schedule.rate_floor) * cosine
-
-
-def product_dtype(device: torch.device) -> torch.dtype:
-    """The dtype of matrix products in training: bfloat16, or float32 on a processor that lacks bf16.
-
-    Such a processor emulates them, several times slower than float32 and no closer to it.
-    """
-    if device.type != "cpu":
-        return torch.bfloat16
-    has = torch.cpu.get_capabilities()
-    native = any(has.get(name) for name in _NATIVE_BF16)
-    return torch.bfloat16 if native else torch.float32

@@ -1,12 +1,13 @@
 """The codec: frozen token codes, and the attention-free map between a block of tokens and its cell."""
 
-from tasks.codec.adapt import CellAdam, read_with_gradient
+from tasks.codec.adapt import CellAdam, read_candidates_with_gradient, read_with_gradient
 from tasks.codec.binary16 import CODE_BITS, MAX_VOCABULARY, Binary16, check_vocabulary, orthogonal_lift
 from tasks.codec.blocks import PAD, blocks
+from tasks.codec.candidates import Candidates, score_candidates
 from tasks.codec.groups import BlockGroups, group_documents
 from tasks.codec.model import Codec, freeze, load_codec, parent_means
 from tasks.codec.params import CodecArchitecture, CodecParams
-from tasks.codec.reading import Reading, Recall, read_cells, score_slots
+from tasks.codec.reading import Reading, Recall, read_cells, read_with_rivals, score_slots
 from tasks.codec.rounding import CellDtype, as_stored, dequantise, quantise, stored_bytes
 from tasks.codec.step import open_codec, train_codec
 from tasks.codec.train import CHECKPOINT_S, Checkpoints, Trainer, cross_entropy, train, validate
@@ -18,6 +19,7 @@ __all__ = [
     "PAD",
     "Binary16",
     "BlockGroups",
+    "Candidates",
     "CellAdam",
     "CellDtype",
     "Checkpoints",
@@ -39,8 +41,11 @@ __all__ = [
     "orthogonal_lift",
     "parent_means",
     "quantise",
+    "read_candidates_with_gradient",
     "read_cells",
     "read_with_gradient",
+    "read_with_rivals",
+    "score_candidates",
     "score_slots",
     "stored_bytes",
     "train",

@@ -6,6 +6,7 @@ Codec training takes a few such steps before each shared update; workers take th
 import torch
 from torch import Tensor
 
+from tasks.codec.candidates import Candidates, score_candidates
 from tasks.codec.model import Codec
 from tasks.codec.reading import Reading, score_slots
 from tasks.codec.rounding import CellDtype, as_stored
@@ -58,4 +59,27 @@ def read_with_gradient(
     slots_NTS = codec.slots(stored_NC, codec.parents(stored_NC, mask_NT.any(1)))
     reading, slope_NTS = score_slots(codec, slots_NTS.detach(), tokens_NT, mask_NT, gradient=True)
     (gradient_NC,) = torch.autograd.grad(slots_NTS, cells_NC, slope_NTS)
+    return reading, gradient_NC
+
+
+def read_candidates_with_gradient(
+    codec: Codec,
+    cells_NC: Tensor,
+    tokens_NT: Tensor,
+    mask_NT: Tensor,
+    dtype: CellDtype,
+    candidates: Candidates,
+) -> tuple[Reading, Tensor]:
+    """As `read_with_gradient`, but each block is scored against its own candidates alone.
+
+    The decoder and the head multiply in the candidates' dtype. A margin over candidates is no margin over the
+    vocabulary: read the cells with the full softmax before believing it.
+    """
+    cells_NC = cells_NC.detach().requires_grad_()
+    stored_NC = as_stored(cells_NC, dtype)
+    products = candidates.head_NKS.dtype
+    with torch.autocast(cells_NC.device.type, dtype=torch.bfloat16, enabled=products == torch.bfloat16):
+        slots_NTS = codec.slots(stored_NC, codec.parents(stored_NC, mask_NT.any(1)))
+    reading, slope_NTS = score_candidates(candidates, slots_NTS.detach(), mask_NT)
+    (gradient_NC,) = torch.autograd.grad(slots_NTS, cells_NC, slope_NTS.to(slots_NTS.dtype))
     return reading, gradient_NC

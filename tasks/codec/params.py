@@ -10,6 +10,9 @@ from tasks.codec.rounding import CellDtype
 LONGEST_SPAN = 4096
 """Cells of a parent: a document is read in groups of as many."""
 
+USUAL_VOCABULARY = 4096
+"""Tokens for which the defaults were chosen."""
+
 
 class CodecArchitecture(BaseModel):
     """What fixes the shapes of a codec and the meaning of its cells."""
@@ -109,6 +112,14 @@ class CodecParams(BaseModel):
         description="Share of a batch's tokens replaced by ids drawn from the whole vocabulary, so that the "
         "codec also reads tokens that its documents lack.",
     )
+    most_random_tokens: float = Field(
+        default=0.4,
+        ge=0,
+        lt=1,
+        exclude_if=lambda value: value == 0.4,
+        description="Beyond 4,096 tokens that share grows with the vocabulary, so that each of its tokens is "
+        "drawn as often, up to this one (ours). Left out of fingerprints where it is the default.",
+    )
     stored_dtype: CellDtype = Field(
         default="bfloat16",
         description="Rounding the shared update sees, so that the codec reads stored cells well.",
@@ -122,3 +133,8 @@ class CodecParams(BaseModel):
     validation_steps: int = Field(
         default=8, ge=0, description="Adaptation steps on validation cells (128 in FEM-ASM)."
     )
+
+    def random_share(self, vocab_size: int) -> float:
+        """Share of a batch's tokens that are replaced by random ones of a vocabulary."""
+        grown = self.random_tokens * vocab_size / USUAL_VOCABULARY
+        return max(self.random_tokens, min(grown, self.most_random_tokens))

@@ -23,6 +23,10 @@ class Reading:
     margin_NT: Tensor
     loss_NT: Tensor
 
+    def rows(self, chosen: slice) -> "Reading":
+        """The reading of some of the rows."""
+        return Reading(self.right_NT[chosen], self.margin_NT[chosen], self.loss_NT[chosen])
+
 
 def read_cells(
     codec: Codec, cells_NC: Tensor, parents_NPC: Tensor | None, tokens_NT: Tensor, mask_NT: Tensor
@@ -34,7 +38,6 @@ def read_cells(
     return reading
 
 
-@torch.no_grad()
 def score_slots(
     codec: Codec, slots_NTS: Tensor, tokens_NT: Tensor, mask_NT: Tensor, *, gradient: bool
 ) -> tuple[Reading, Tensor | None]:
@@ -44,10 +47,30 @@ def score_slots(
     zero on padding: softmax minus the true token, through the head. No graph is built, so the logits of one
     chunk are gone when the next one is made.
     """
+    reading, slope_NTS, _ = _score(codec, slots_NTS, tokens_NT, mask_NT, gradient=gradient, rivals=0)
+    return reading, slope_NTS
+
+
+def read_with_rivals(
+    codec: Codec, slots_NTS: Tensor, tokens_NT: Tensor, mask_NT: Tensor, rivals: int
+) -> tuple[Reading, Tensor]:
+    """Score slot states over the whole vocabulary; also the `rivals` best wrong tokens of each slot.
+
+    These are int64 (N, T, rivals), best first; on padding they mean nothing.
+    """
+    reading, _, rivals_NTR = _score(codec, slots_NTS, tokens_NT, mask_NT, gradient=False, rivals=rivals)
+    assert rivals_NTR is not None, "they were asked for"
+    return reading, rivals_NTR
+
+
+@torch.no_grad()
+def _score(
+    codec: Codec, slots_NTS: Tensor, tokens_NT: Tensor, mask_NT: Tensor, *, gradient: bool, rivals: int
+) -> tuple[Reading, Tensor | None, Tensor | None]:
     head_VS = codec.head.weight
     slots_MS, tokens_M, mask_M = slots_NTS.flatten(0, 1), tokens_NT.flatten(), mask_NT.flatten()
     chunk = max(_ROW_MULTIPLE, _LOGITS_PER_CHUNK // head_VS.shape[0] // _ROW_MULTIPLE * _ROW_MULTIPLE)
-    margins, losses, gradients = [], [], []
+    margins, losses, gradients, ranks = [], [], [], []
     for start in range(0, len(tokens_M), chunk):
         rows = slice(start, start + chunk)
         target_M1 = tokens_M[rows].unsqueeze(1)
@@ -60,15 +83,21 @@ def score_slots(
             slope_MV.scatter_add_(1, target_M1, torch.full_like(true_M1, -1.0))
             gradients.append(slope_MV @ head_VS)
         logits_MV.scatter_(1, target_M1, -torch.inf)
-        margins.append(true_M1.squeeze(1) - logits_MV.amax(1))
+        if rivals:
+            best_MR, rivals_MR = logits_MV.topk(rivals, dim=1)
+            margins.append(true_M1.squeeze(1) - best_MR[:, 0])
+            ranks.append(rivals_MR)
+        else:
+            margins.append(true_M1.squeeze(1) - logits_MV.amax(1))
     margin_M = torch.cat(margins).masked_fill_(~mask_M, torch.inf)
     loss_M = torch.cat(losses).masked_fill_(~mask_M, 0.0)
     shape = mask_NT.shape
     reading = Reading((margin_M > 0).view(shape), margin_M.view(shape), loss_M.view(shape))
+    rivals_NTR = torch.cat(ranks).view(*shape, rivals) if rivals else None
     if not gradient:
-        return reading, None
+        return reading, None, rivals_NTR
     slope_MS = torch.cat(gradients).mul_(mask_M.unsqueeze(1))
-    return reading, slope_MS.view(slots_NTS.shape)
+    return reading, slope_MS.view(slots_NTS.shape), rivals_NTR
 
 
 @dataclass(frozen=True)

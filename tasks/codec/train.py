@@ -139,7 +139,8 @@ class Trainer:
 
     def _with_random_tokens(self, tokens_BT: Tensor, mask_BT: Tensor) -> Tensor:
         generator = seeded(self.params.seed, "random tokens", self.finished)
-        chosen_BT = torch.rand(tokens_BT.shape, generator=generator) < self.params.random_tokens
+        share = self.params.random_share(self.codec.vocab_size)
+        chosen_BT = torch.rand(tokens_BT.shape, generator=generator) < share
         drawn_BT = torch.randint(self.codec.vocab_size, tokens_BT.shape, generator=generator)
         device = tokens_BT.device
         return torch.where(chosen_BT.to(device) & mask_BT, drawn_BT.to(device), tokens_BT)

@@ -27,7 +27,8 @@ def adopt(definition: bytes) -> Tokenizer:
     """Make a byte-level BPE tokenizer.json from elsewhere usable here.
 
     Its tokens keep their order and are numbered from two, because <pad> and <eos> take 0 and 1; a file that
-    has these there and no gaps keeps its ids. What would make encoding random or lossy, or adds tokens to
+    has these there and no gaps keeps its ids. Bytes that it has no token for, as files learned without a full
+    alphabet lack some, get one each at the end. What would make encoding random or lossy, or adds tokens to
     those of the model, is dropped: normalizer, post-processor, padding, truncation, dropout, added tokens.
 
     Raises BadTokenizer for a file that does not give every text back, VocabularyTooLarge for one with more
@@ -38,14 +39,14 @@ def adopt(definition: bytes) -> Tokenizer:
         model = dict(spec["model"])
         vocabulary = _ranked(model["vocab"])
         kind = model.get("type", "BPE")
-        fault = _fault(spec, model, vocabulary) if kind == "BPE" else f"is {kind}, not byte-level BPE"
+        fault = _fault(spec, model) if kind == "BPE" else f"is {kind}, not byte-level BPE"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadTokenizer("the file is not a tokenizer.json; give a byte-level BPE tokenizer") from error
     if fault:
         raise BadTokenizer(
             f"the tokenizer {fault}; only byte-level BPE that gives every text back can be used"
         )
-    model.update(vocab=vocabulary, dropout=None, unk_token=None)
+    model.update(vocab=_with_all_bytes(vocabulary), dropout=None, unk_token=None)
     spec.update(
         model=model,
         added_tokens=[_special(PAD, PAD_TOKEN), _special(EOS, EOS_TOKEN)],
@@ -75,10 +76,16 @@ def _ranked(vocabulary: dict[str, int]) -> dict[str, int]:
     return {PAD_TOKEN: PAD, EOS_TOKEN: EOS} | {token: rank for rank, token in enumerate(ranked, start=2)}
 
 
-def _fault(spec: dict[str, Any], model: dict[str, Any], vocabulary: dict[str, int]) -> str | None:
-    """Why a BPE tokenizer would lose text, as the end of a sentence that starts with "the tokenizer"."""
+def _with_all_bytes(vocabulary: dict[str, int]) -> dict[str, int]:
+    """The vocabulary with a token for each of the 256 bytes; those that it lacks come last, sorted."""
     from tokenizers import pre_tokenizers
 
+    missing = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - vocabulary.keys())
+    return vocabulary | {letter: number for number, letter in enumerate(missing, start=len(vocabulary))}
+
+
+def _fault(spec: dict[str, Any], model: dict[str, Any]) -> str | None:
+    """Why a BPE tokenizer would lose text, as the end of a sentence that starts with "the tokenizer"."""
     step = spec.get("pre_tokenizer") or {}
     steps = step.get("pretokenizers", [step])
     maps = [s for s in steps if s.get("type") == "ByteLevel"]
@@ -91,8 +98,7 @@ def _fault(spec: dict[str, Any], model: dict[str, Any], vocabulary: dict[str, in
             return f"removes or replaces text (its step {cut.get('type')})"
     if model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
         return "marks the begin or end of words in its tokens"
-    missing = sum(letter not in vocabulary for letter in pre_tokenizers.ByteLevel.alphabet())
-    return f"lacks tokens for {missing} of the 256 bytes" if missing else None
+    return None
 
 
 def _special(number: int, content: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from tasks.memory.figures import SPAN, Figures, measure, pool
 from tasks.memory.outcome import Outcome, ShardResult, summarise
 from tasks.memory.params import MemoryParams
 from tasks.memory.step import build_shard
-from tasks.memory.worker import Tiles, WorkedDocument, work_documents
+from tasks.memory.tiles import Tiles
+from tasks.memory.worker import WorkedDocument, work_documents
 
 __all__ = [
     "SPAN",

@@ -11,7 +11,7 @@ from torch import Tensor
 from tasks.codec import Codec, Reading, group_documents
 from tasks.memory.cells import MemoryCells
 from tasks.memory.params import MemoryParams
-from tasks.memory.worker import Tiles
+from tasks.memory.tiles import Tiles
 
 SPAN = 8
 """Tokens of a span; a span counts as exact when all of them are read right."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import torch
+
 from store import Build, Element, Receipt, Recipe, Ref, Store, fingerprint
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Document, Tokenizer, is_worker_shard, load_shard, load_tokenizer
@@ -11,6 +13,7 @@ from tasks.memory.figures import Figures, measure
 from tasks.memory.outcome import Outcome, ShardResult
 from tasks.memory.params import MemoryParams
 from tasks.memory.record import missing_records, recorded, rejection, rejection_recipe
+from tasks.memory.scoring import worker_products
 from tasks.memory.worker import work_documents
 from tasks.progress import Progress, silent
 
@@ -88,6 +91,10 @@ class _Worker:
         self._device = device
         self._loaded: tuple[Tokenizer, Codec] | None = None
         self._identity = params.identity()
+        self._compute: dict[str, str] = {}
+        if "products" in self._identity:  # what was asked for; what the processor had is told beside it
+            products = worker_products(params, torch.device(device))
+            self._compute["product_dtype"] = str(products).removeprefix("torch.")
 
     def unit(
         self, unit: str, documents: Sequence[Document], advance: Advance
@@ -168,7 +175,7 @@ class _Worker:
                 "tokenizer": str(self._tokenizer),
                 "params": self._identity,
             },
-            facts={**figures.to_dict(), "source": document.source},
+            facts={**figures.to_dict(), "source": document.source, **self._compute},
         )
 
     def _load(self) -> tuple[Tokenizer, Codec]:

@@ -126,3 +126,13 @@ def test_the_rate_warms_up_and_falls_to_its_floor() -> None:
     assert rates[0] == pytest.approx(params.rate / 10)
     assert max(rates) == rates[10] == pytest.approx(params.rate)
     assert rates[100] == pytest.approx(params.rate_floor)
+
+
+def test_a_large_vocabulary_gets_more_random_tokens_and_a_fingerprint_only_where_that_is_set() -> None:
+    usual = CodecParams()
+
+    assert [usual.random_share(size) for size in (300, 4096, 8192)] == [0.05, 0.05, 0.1]
+    assert usual.random_share(49_152) == 0.4
+    assert CodecParams(random_tokens=0.5).random_share(49_152) == 0.5
+    assert "most_random_tokens" not in usual.model_dump(mode="json")
+    assert CodecParams(most_random_tokens=0.2).model_dump(mode="json")["most_random_tokens"] == 0.2

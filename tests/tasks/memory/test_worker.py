@@ -6,9 +6,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.codec import CellDtype, Codec
+from tasks.codec import CellDtype, Codec, group_documents
 from tasks.errors import TaskError
-from tasks.memory import Figures, MemoryParams, encode_cells, measure, pool, work_documents
+from tasks.memory import Figures, MemoryParams, Tiles, encode_cells, measure, pool, work_documents
 
 PARAMS = MemoryParams(tile_blocks=8, max_steps=60, patience=10)
 
@@ -95,6 +95,57 @@ def test_a_block_that_no_longer_improves_is_given_up(codec: Codec, documents: li
 
     assert steps.max() <= 50
     assert steps.min() >= 3
+
+
+LARGE = PARAMS.model_copy(update={"whole_vocabulary": 100, "candidates": 96, "examine_steps": 4})
+"""The codec's vocabulary of 300 tokens counts as a large one."""
+
+
+def test_candidates_read_as_well_as_the_whole_vocabulary(codec: Codec, documents: list[np.ndarray]) -> None:
+    over_all = figures(codec, documents, PARAMS)
+
+    over_candidates = figures(codec, documents, LARGE)
+
+    assert over_candidates.token_recall >= over_all.token_recall - 0.002
+    assert over_candidates.loss <= 1.1 * over_all.loss  # what is no candidate of a block is not pushed down
+    assert over_candidates.steps <= 1.5 * over_all.steps
+
+
+def test_a_block_that_passed_over_candidates_passes_with_the_full_softmax(
+    codec: Codec, documents: list[np.ndarray]
+) -> None:
+    few = LARGE.model_copy(update={"candidates": 24, "hard_negatives": 1, "max_steps": 200, "patience": 200})
+
+    worked = work_documents(codec, documents, few)
+
+    groups = group_documents(documents, codec.architecture)
+    cells_MGC = torch.cat([item.memory.dequantise() for item in worked]).unsqueeze(1)
+    reading = Tiles(codec, few.tile_blocks).read_all(groups, cells_MGC)
+    steps_N = torch.cat([item.steps_N for item in worked])
+    left_early_N = (steps_N > 0) & (steps_N < 200)
+    assert left_early_N.any()
+    assert (reading.margin_NT.amin(1)[left_early_N] >= few.margin - 1e-3).all()
+
+
+@pytest.mark.parametrize("products", ["float32", "bfloat16"])
+def test_company_does_not_matter_over_candidates_either(
+    codec: Codec,
+    parented_codec: Codec,
+    documents: list[np.ndarray],
+    products: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tasks.memory.scoring.product_dtype", lambda device: torch.bfloat16)
+    params = LARGE.model_copy(update={"products": products})
+    for trained in (codec, parented_codec):
+        together = payloads(trained, documents[:12], params)
+
+        assert together == [payloads(trained, [document], params)[0] for document in documents[:12]]
+
+
+def test_candidates_that_a_block_fills_are_refused(codec: Codec, documents: list[np.ndarray]) -> None:
+    with pytest.raises(TaskError, match="8 candidates are too few for blocks of 8 tokens"):
+        work_documents(codec, documents, LARGE.model_copy(update={"candidates": 8}))
 
 
 def test_a_tile_that_would_split_a_group_is_refused(
