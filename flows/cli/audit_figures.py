@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from flows.formatting import columns, share
-from flows.report.leakage import Leakage, Score, leakage
+from flows.report.leakage import Leakage, leakage
+from flows.report.scores import Score
 
 
 def leakage_lines(summary: Mapping[str, Any]) -> list[str]:

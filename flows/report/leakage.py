@@ -6,6 +6,7 @@ from typing import Any
 
 from flows.formatting import number, section
 from flows.report.conditions import in_reading_order, label
+from flows.report.scores import Score, score
 
 _VARIANTS = {
     "all": "all tasks",
@@ -21,14 +22,6 @@ SIDES = {
     "tasks": "documents of the tasks",
     "seen": "all that training and tuning saw",
 }
-
-
-@dataclass(frozen=True)
-class Score:
-    """A figure with the bounds of its interval, which may be missing."""
-
-    value: float | None
-    bounds: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -142,14 +135,7 @@ def _variant(key: str, name: str, figures: Mapping[str, Any]) -> Variant:
         name,
         int(number(figures.get("tasks")) or 0),
         int(number(figures.get("documents")) or 0),
-        {condition: _score(section(conditions, condition).get("nll")) for condition in conditions},
-        {condition: _score(section(conditions, condition).get("greedy_exact")) for condition in conditions},
-        _score(section(section(gain, "intervals"), "share") or gain.get("document_specific_share")),
+        {condition: score(section(conditions, condition).get("nll")) for condition in conditions},
+        {condition: score(section(conditions, condition).get("greedy_exact")) for condition in conditions},
+        score(section(section(gain, "intervals"), "share") or gain.get("document_specific_share")),
     )
-
-
-def _score(figure: object) -> Score:
-    if not isinstance(figure, Mapping):
-        return Score(number(figure), None)
-    low, high = number(figure.get("low")), number(figure.get("high"))
-    return Score(number(figure.get("value")), None if low is None or high is None else (low, high))

@@ -13,6 +13,7 @@ from typing import Any
 from flows import formatting
 from flows.pages import environment
 from flows.report import views as report_views
+from flows.report.addressing import addressing, recall_chart
 from flows.report.conditions import ConditionRow, conditions, families
 from flows.report.examples import examples, reconstructions
 from flows.report.leakage import leakage
@@ -27,9 +28,10 @@ from flows.report.plots import (
     share_bar,
     stage_chart,
 )
+from flows.report.skills import skills
 
 _COLOURS = {"standalone": STANDALONE, "external": EXTERNAL, "oracle": ORACLE}
-_CHARTS = ("nll", "greedy_exact", "gain", "stages")
+_CHARTS = ("nll", "greedy_exact", "gain", "recall", "stages")
 
 
 def write_report(summary: Mapping[str, Any], folder: Path) -> Path:
@@ -68,6 +70,8 @@ def _render(summary: Mapping[str, Any], rows: Sequence[ConditionRow], charts: Ma
             examples=examples(summary),
             reconstructions=reconstructions(summary),
             leakage=leakage(summary),
+            addressing=addressing(summary),
+            skills=skills(summary),
             rejected=list(summary.get("rejected_documents") or ()),
             most_rejected=report_views.MOST_REJECTED,
             accounts=report_views.accounts(summary),
@@ -106,6 +110,7 @@ def _charts(summary: Mapping[str, Any], rows: Sequence[ConditionRow]) -> dict[st
             "greedy_exact", "Continuations exactly right", "% of tasks, higher is better", exact, "of tasks"
         ),
         gain_chart(summary.get("gain") or {}),
+        recall_chart(addressing(summary)),
         stage_chart(report_views.stages(summary)),
     ]
     return {chart.name: chart for chart in drawn if chart is not None}

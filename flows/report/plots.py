@@ -111,9 +111,16 @@ def stage_chart(stages: Sequence[tuple[str, float]]) -> Chart | None:
     return draw("stages", "Time of each stage", "seconds", [Panel("", PLAIN, bars)], "") if bars else None
 
 
-def share_bar(label: str, value: float) -> Bar:
-    """A bar for a share in [0, 1], drawn in percent."""
-    return Bar(label, 100 * value, share(value))
+def share_bar(label: str, value: float, bounds: tuple[float, float] | None = None) -> Bar:
+    """A bar for a share in [0, 1] with its interval, drawn in percent."""
+    low, high = bounds or (None, None)
+    return Bar(
+        label,
+        100 * value,
+        share(value),
+        None if low is None else 100 * low,
+        None if high is None else 100 * high,
+    )
 
 
 def nats_bar(label: str, value: float, bounds: tuple[float, float] | None) -> Bar:

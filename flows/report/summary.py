@@ -10,9 +10,9 @@ from typing import Any
 from flows.params import Params
 from flows.pins import Pin, Stage
 from flows.settings import Settings
-from store import Ref, Store
+from store import Ref, Row, Store
 from tasks.audit import audit_of
-from tasks.evaluation import Sample, load_samples
+from tasks.evaluation import Sample, SubjectName, load_samples, newest_evaluation
 
 EXAMPLES = 12
 _CODEC_FIGURES = ("token_recall", "span8_exact", "loss", "cell_bytes_per_block")
@@ -24,7 +24,8 @@ _COUNTS = ("documents", "published", "rejected")
 def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     """Everything that follows from what was pinned: counts, codec, retrieval, conditions, gains, accounts.
 
-    `leakage` is the newest audit of the evaluation, and missing where there is none yet.
+    `leakage` is the newest audit of the evaluation, `addressing` the newest evaluation of the snapshot's
+    index, and `skills` the newest one of skills in the store; each is missing where there is none yet.
     Figures are reproducible; seconds, milliseconds and rates are those of the run that published the
     evaluation.
     """
@@ -35,7 +36,12 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     assert row is not None, "a reference that was just read is visible"
     costs = row.facts
     memory = pins["memory"].figures
-    leakage = _leakage(store, ref)
+    assert evaluation.snapshot is not None, "an evaluation is of a snapshot"
+    beside = {
+        "leakage": _leakage(store, ref),
+        "addressing": _newest(store, "addressing", snapshot=evaluation.snapshot),
+        "skills": _newest(store, "skills"),
+    }
     return {
         **{name: memory[name] for name in _COUNTS},
         "snapshot": evaluation.snapshot,
@@ -59,7 +65,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
         "reconstruction": found["reconstruction"],
         "rejected_documents": memory.get("rejected_documents", []),
         "examples": _examples(load_samples(store.read(samples_ref))),
-        **({} if leakage is None else {"leakage": leakage}),
+        **{name: figures for name, figures in beside.items() if figures is not None},
     }
 
 
@@ -112,8 +118,22 @@ def _leakage(store: Store, evaluation: Ref) -> dict[str, Any] | None:
     if found is None:
         return None
     row, summary = found
-    tables = {name: ref for name in ("pairs", "documents", "samples") if (ref := row.provenance.get(name))}
-    return {**summary, "refs": {"summary": str(row.ref), **tables}}
+    return {**summary, "refs": _refs(row, "pairs", "documents", "samples")}
+
+
+def _newest(store: Store, subject: SubjectName, **made_from: str) -> dict[str, Any] | None:
+    """The newest evaluation of a subject with the references of its parts, None if there is none."""
+    found = newest_evaluation(store, subject, **made_from)
+    if found is None:
+        return None
+    row, summary = found
+    return {**summary, "refs": _refs(row, "samples")}
+
+
+def _refs(row: Row, *tables: str) -> dict[str, str]:
+    """The references of a summary and of the tables beside it."""
+    named = {name: row.provenance.get(name) for name in tables}
+    return {"summary": str(row.ref), **{name: str(ref) for name, ref in named.items() if ref}}
 
 
 def _condition(values: Mapping[str, Any], latency_ms: float | None) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from tasks.assembly import worker_documents
 from tasks.codec import load_codec
 from tasks.corpus import element_split, load_tokenizer
 from tasks.errors import TooLittleText
-from tasks.evaluation import PublishedEvaluation, Table, find_evaluation, publish_evaluation
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.memory import MemoryParams
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index, RetrievalParams
 from tasks.tables import encode_records, load_records
 
 RECIPE = "evaluation.addressing/2"
+SUBJECT: SubjectName = "addressing"
 SAMPLES_RECIPE = "evaluation.addressing.samples/1"
 QUESTIONS_RECIPE = "evaluation.questions/1"
 
@@ -75,7 +76,7 @@ def evaluate_addressing(
         {"samples": Table(encode_records(AddressingSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
         requires=tuple(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind)),
-        provenance={"snapshot": snapshot.id},
+        provenance={"subject": SUBJECT, "snapshot": snapshot.id},
         message=f"Evaluate addressing of {snapshot.id[:12]}: {summary['tasks']} tasks",
         costs={"rates": rates},
     )
@@ -139,7 +140,7 @@ def evaluate_questions(
         {"samples": Table(encode_records(QuestionSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
         requires=(codec.version, tokenizer.version),
-        provenance={},
+        provenance={"subject": "questions"},
         message=f"Ask {len(asked.questions)} questions on {len(asked.paragraphs)} paragraphs",
         costs={"file": path.name},
     )

@@ -1,6 +1,5 @@
 """The audit room's door to the store: what an evaluation's documents share with what training saw."""
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -26,10 +25,11 @@ from tasks.audit.subject import Subject
 from tasks.corpus import is_worker_shard
 from tasks.errors import BadPayload
 from tasks.evaluation import (
-    JSON_MEDIA,
     PublishedEvaluation,
+    SubjectName,
     Table,
     find_evaluation,
+    newest_evaluation,
     peak_rss_bytes,
     publish_evaluation,
 )
@@ -37,6 +37,7 @@ from tasks.progress import Progress, silent
 from tasks.tables import encode_records
 
 RECIPE = "audit.leakage/1"
+SUBJECT: SubjectName = "audit"
 
 
 def audit_evaluation(
@@ -84,7 +85,11 @@ def audit_evaluation(
         tables,
         recipe=recipe,
         requires=(subject.row.version,),
-        provenance={"params": params.model_dump(mode="json"), "evaluation": str(subject.row.ref)},
+        provenance={
+            "subject": SUBJECT,
+            "params": params.model_dump(mode="json"),
+            "evaluation": str(subject.row.ref),
+        },
         costs=costs,
         message=f"Audit {subject.row.name}: {summary['near_duplicate_pairs']} pairs of near-duplicates",
     )
@@ -149,18 +154,10 @@ def audit_of(store: Store, evaluation: Ref) -> tuple[Row, dict[str, Any]] | None
 
     Raises BadPayload for one that is no summary.
     """
-    rows = [
-        row
-        for row in store.catalog().rows("evaluation")
-        if row.media == JSON_MEDIA and row.provenance.get("evaluation") == str(evaluation)
-    ]
-    if not rows:
+    found = newest_evaluation(store, SUBJECT, evaluation=str(evaluation))
+    if found is None:
         return None
-    row = max(rows, key=lambda row: (row.commit, row.name))
-    try:
-        summary = json.loads(store.read(row))
-        if not isinstance(summary["scores"], dict) or not isinstance(summary["comparisons"], list):
-            raise TypeError("other fields")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadPayload(f"{row.ref} is no audit of an evaluation; run `cellar eval run audit`") from error
+    row, summary = found
+    if not isinstance(summary.get("scores"), dict) or not isinstance(summary.get("comparisons"), list):
+        raise BadPayload(f"{row.ref} is no audit of an evaluation; run `cellar eval run audit`")
     return row, summary

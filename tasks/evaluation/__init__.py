@@ -17,10 +17,11 @@ from tasks.evaluation.gains import Gains, gains
 from tasks.evaluation.language import LanguageFigures, language_figures
 from tasks.evaluation.params import EvaluationParams
 from tasks.evaluation.publication import (
-    JSON_MEDIA,
     PublishedEvaluation,
+    SubjectName,
     Table,
     find_evaluation,
+    newest_evaluation,
     publish_evaluation,
 )
 from tasks.evaluation.reading import ReadingEvaluator, ReadingPlan, Shelf, plan_reading, reading_family
@@ -33,7 +34,6 @@ from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
 
 __all__ = [
-    "JSON_MEDIA",
     "PREFIX",
     "QUOTE",
     "AccountRow",
@@ -60,6 +60,7 @@ __all__ = [
     "Scores",
     "Shelf",
     "Shown",
+    "SubjectName",
     "Table",
     "account",
     "encode_samples",
@@ -73,6 +74,7 @@ __all__ = [
     "load_samples",
     "make_tasks",
     "named_elements",
+    "newest_evaluation",
     "peak_rss_bytes",
     "plan_evidence",
     "plan_reading",

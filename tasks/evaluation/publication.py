@@ -3,12 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from store import Element, Ref, Store, canonical_json, fingerprint
+from store import Element, Ref, Row, Store, canonical_json, fingerprint
+from tasks.errors import BadPayload
 
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
+SubjectName = Literal["addressing", "audit", "questions", "skills"]
+"""What is evaluated, besides attachments."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,31 @@ def find_evaluation(store: Store, recipe: str) -> PublishedEvaluation | None:
     return PublishedEvaluation(json.loads(store.read(row)), dict(row.facts), row.ref, samples, reused=True)
 
 
+def newest_evaluation(
+    store: Store, subject: SubjectName, **made_from: str
+) -> tuple[Row, dict[str, Any]] | None:
+    """The newest evaluation of a subject whose provenance holds these values, and its summary.
+
+    None where nobody made one. Raises BadPayload for a summary that is no JSON object.
+    """
+    wanted = {"subject": subject, **made_from}
+    rows = [
+        row
+        for row in store.catalog().rows("evaluation")
+        if row.media == JSON_MEDIA and all(row.provenance.get(name) == wanted[name] for name in wanted)
+    ]
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: (row.commit, row.name))
+    try:
+        summary = json.loads(store.read(row))
+    except (ValueError, RecursionError):
+        summary = None
+    if not isinstance(summary, dict):
+        raise BadPayload(f"{row.ref} is no summary of an evaluation; run `cellar eval run {subject}`")
+    return row, summary
+
+
 def publish_evaluation(
     store: Store,
     name: str,
@@ -58,7 +86,8 @@ def publish_evaluation(
         tables: by their names, of which one is `samples`; the summary's record has their references.
         recipe: the fingerprint of how the evaluation is made.
         requires: versions that all of it depends on.
-        provenance: of all of it, besides the recipes and the references of the tables.
+        provenance: of all of it, besides the recipes and the references of the tables; `subject` is
+            the `SubjectName` of one that is of no attachments.
         costs: seconds and memory: facts beside what is reproducible.
     """
     elements = {

@@ -10,7 +10,7 @@ from tasks.assembly import ResidualCore, core_accounts, load_core
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints
 from tasks.corpus import Tokenizer, load_tokenizer
-from tasks.evaluation import PublishedEvaluation, Table, find_evaluation, publish_evaluation
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
 from tasks.skills.controller import load_controller
@@ -36,6 +36,7 @@ from tasks.skills.train import new_skill_core, train_skill_core
 from tasks.skills.vocabulary import learn_vocabulary
 from tasks.tables import encode_records, load_records
 
+SUBJECT: SubjectName = "skills"
 SAMPLES_RECIPE = "evaluation.skills.samples/1"
 JSON_MEDIA = "application/json"
 EVALUATED: tuple[tuple[Range, Split], ...] = (("train", "test"), ("disjoint", "test"))
@@ -194,7 +195,7 @@ def evaluate_skills(
         {"samples": Table(encode_records(SkillSample, samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
         requires=[ref.version for ref in skills.refs],
-        provenance={"core": str(skills.core)},
+        provenance={"subject": SUBJECT, "core": str(skills.core)},
         costs={"seconds": seconds},
         message=f"Evaluate {params.name} on {sum(summary['tasks'].values())} tasks",
     )

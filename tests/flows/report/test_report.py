@@ -27,7 +27,7 @@ HOSTILE = (
     "</pre><script>alert(1)</script><img src=\"x\" onerror='a'>"
     "\x1b[31m\x00\u202e\ud800 {{ 7*7 }} $\\frac$ &amp;"
 )
-SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage"}
+SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage", "addressing", "skills"}
 
 
 class Page(HTMLParser):
@@ -65,6 +65,11 @@ class Page(HTMLParser):
         return [str(attributes[attribute]) for _, attributes in self.tags if attribute in attributes]
 
 
+def plain(text: str) -> str:
+    """The words of a text with one space between them."""
+    return " ".join(text.split())
+
+
 def hostile(value: Any) -> Any:
     """The same structure with every text, and every free name, replaced by a hostile one."""
     if isinstance(value, str):
@@ -100,13 +105,13 @@ def test_the_page_asks_for_nothing_outside_itself(tmp_path: Path) -> None:
 def test_every_table_has_a_caption_and_every_chart_its_words(page: Page) -> None:
     assert len(page.named("table")) == len(page.named("caption")) > 5
     charts = page.named("svg")
-    assert len(charts) == 4
+    assert len(charts) == 5
     assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
     assert any("retrieved 0.69" in str(chart["aria-label"]) for chart in charts)
 
 
 def test_headline_figures_are_shown_with_their_units(page: Page) -> None:
-    text = " ".join(page.text.split())
+    text = plain(page.text)
 
     for figure in ("655", "99.96 %", "1,536 B a block", "99.1 %", "15.0 MiB", "6 min 25 s", "−6.60"):
         assert figure in text
@@ -166,12 +171,58 @@ def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
 
 
 def test_scores_with_and_without_near_duplicates_stand_side_by_side(page: Page) -> None:
-    text = " ".join(page.text.split())
+    text = plain(page.text)
 
     assert "documents of the tasksall that training and tuning saw241 42 17.4 % 184 76.3 % 20.4 %" in text
     assert "retrieved500 142 75" in text
     assert "all tasks500 tasks, 241 documents without near-duplicates419 tasks, 199 documents" in text
     assert "retrieved 0.035 0.010 to 0.068 0.022 0.007 to 0.046 –" in text
+
+
+def test_recall_stands_beside_the_share_of_changed_tokens(page: Page) -> None:
+    text = plain(page.text)
+    [words] = [
+        plain(str(chart["aria-label"]))
+        for chart in page.named("svg")
+        if "as tokens of the cue change" in str(chart["aria-label"])
+    ]
+
+    assert "indexes and reranker: 0 % changed 99.1 %, 20 % changed 98.8 %; BM25: 0 % changed 92.2 %" in words
+    assert "1,997 cues were cut from 241 documents" in text
+    assert "29 cues stand word for word in another document" in text
+    assert "20 %99.9 % 99.7 % to 100.0 % 98.8 % 98.1 % to 99.4 %" in text
+
+
+def test_skills_are_told_by_interface_and_range(page: Page) -> None:
+    text = plain(page.text)
+
+    assert "beyond those of training2,000100.0 %" in text
+    assert "positional skill attachedbeyond those of training 2,000" in text
+    assert "global skill attachedseen in training" in text
+    assert "positionalbeyond those of training another value" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        ("addressing", {"table": [None, 3, {"kind": 3}]}),
+        ("addressing", {"table": [{"kind": "all", "searcher": "odd", "corruption": 0.5}]}),
+        ("addressing", {"table": {"kind": "all"}, "tasks": "many"}),
+        ("skills", {"routing": {"train": None, "odd": {"n": "x", "operation": 7}}}),
+        ("skills", {"families": {"standalone": {"none": {"train": {}}}, "intervention": []}}),
+        (
+            "skills",
+            {"routing": [], "families": {"intervention": {"global": {"train": {"differs": {"n": 3}}}}}},
+        ),
+    ],
+)
+def test_evaluations_of_another_form_are_shown_as_far_as_they_go(
+    name: str, figures: dict[str, Any], tmp_path: Path
+) -> None:
+    page = Page(write_report({**SUMMARY, name: figures}, tmp_path).read_text(encoding="utf-8"))
+
+    assert set(page.values("href")) <= {f"#{name}" for name in page.values("id")}
+    assert not re.search("None|Undefined", page.text)
 
 
 @pytest.mark.parametrize(

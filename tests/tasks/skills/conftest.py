@@ -34,17 +34,17 @@ PARAMS = SkillsParams(
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def maker() -> TaskMaker:
     return TaskMaker(PARAMS.phrases, PARAMS.division, "train", "train")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tokenizer(maker: TaskMaker) -> Tokenizer:
     return learn_vocabulary(maker, PARAMS.tokens)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def core(tokenizer: Tokenizer) -> ResidualCore:
     """A core in which every operator does something, as after training."""
     made = new_skill_core(PARAMS.core, PARAMS.tokens, tokenizer)
@@ -56,7 +56,7 @@ def core(tokenizer: Tokenizer) -> ResidualCore:
     return made.eval()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def renderer(tokenizer: Tokenizer, core: ResidualCore) -> Renderer:
     return Renderer(tokenizer, core.identity, PARAMS.tokens)
 
@@ -72,12 +72,12 @@ def build(store: Store) -> SkillSet:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder: Path = tmp_path_factory.mktemp("skills")
     return Store.create(f"file:{folder}/store")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def skills(store: Store) -> SkillSet:
     return build(store)
