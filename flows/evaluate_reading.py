@@ -4,7 +4,7 @@ from typing import Any
 
 from flows import watch
 from flows.engine import bind, flow
-from flows.held import held
+from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.provenance.inputs import core_of, corpora_of, named_core, shards_of
@@ -51,15 +51,9 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any], reading
 
     prepare_threads(settings)
     store = open_store(settings)
-    with (
-        held(store, found["snapshot"], purpose="evaluation") as renew,
-        watch.progress("evaluate reading", "task-conditions") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
+    with held_at_work(
+        store, found["snapshot"], purpose="evaluation", title="evaluate reading", unit="task-conditions"
+    ) as progress:
         result = evaluate(
             store,
             params.evaluation,
@@ -69,7 +63,7 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any], reading
             core=Ref.parse(found["core"]),
             reading=Ref.parse(reading),
             corpus=[Ref.parse(text) for text in found["shards"]],
-            progress=report,
+            progress=progress,
         )
     return {"evaluation": str(result.summary_ref), "samples": str(result.samples_ref)}
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.ask import pinned_last
 from flows.cli.launch import orchestration
 from flows.cli.published import ranged, show_published
 from flows.cli.session import Session
@@ -20,12 +21,12 @@ def evaluate_addressing(params: "Params", session: Session, *, snapshot: str | N
     corpus = None
     if snapshot is None:
         corpus = list(read_pin(session.settings.pins, "corpus").refs)
-    identity = _snapshot(session, snapshot)
+    opened = session.open_store().snapshot(snapshot or pinned_last(session.settings.pins))
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_addressing import evaluate_addressing as flow
 
-        made = flow(params, settings, identity, corpus)
+        made = flow(params, settings, opened.id, corpus)
     show_published(session, made, out / "addressing.json", addressing_lines)
 
 
@@ -38,22 +39,13 @@ def evaluate_questions(
 
     if not data.is_file():
         raise UsageError(f"there is no file {data}; give one in the SQuAD layout with --data")
-    identity = _snapshot(session, snapshot)
+    opened = session.open_store().snapshot(snapshot or pinned_last(session.settings.pins))
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_questions import evaluate_questions as flow
 
-        made = flow(params, settings, identity, data.absolute())
+        made = flow(params, settings, opened.id, data.absolute())
     show_published(session, made, out / "questions.json", question_lines)
-
-
-def _snapshot(session: Session, snapshot: str | None) -> str:
-    """The id of a snapshot, or of the one of the pin files; its absence is said before a server starts."""
-    from flows.pins import read_pin
-
-    chosen = snapshot if snapshot is not None else read_pin(session.settings.pins, "snapshot").snapshot
-    assert chosen is not None, "the snapshot stage pins a snapshot"
-    return session.open_store().snapshot(chosen).id
 
 
 def addressing_lines(result: dict[str, Any]) -> list[str]:

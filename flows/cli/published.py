@@ -11,7 +11,7 @@ from flows.cli.session import Session
 def show_published(
     session: Session, made: Mapping[str, Any], path: Path, lines: Callable[[dict[str, Any]], list[str]]
 ) -> None:
-    """Write the `evaluation` that a flow made to a file, with its `samples` and costs, and show its lines."""
+    """Write the `evaluation` that a flow made to a file, with what else it made and the costs; show lines."""
     from store import Ref
 
     store = session.open_store()
@@ -19,7 +19,7 @@ def show_published(
     row = store.catalog().get(evaluation.version)
     costs = {} if row is None else dict(row.facts)
     summary = json.loads(store.read(evaluation))
-    result = {"evaluation": made["evaluation"], "samples": made["samples"], **summary, "costs": costs}
+    result = {**made, **summary, "costs": costs}
     path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     session.emit(result, [*lines(result), f"wrote {path}"])
 

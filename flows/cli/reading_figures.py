@@ -1,11 +1,11 @@
 """Evaluating reading without an alignment from the command line, and its figures for people."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.ask import pinned_last
 from flows.cli.launch import orchestration
+from flows.cli.published import ranged, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -18,7 +18,6 @@ def evaluate_reading(
 ) -> None:
     """Train the cross-reading of a core, or find it, evaluate it, and write reading.json."""
     from flows.settings import make_folder
-    from store import Ref
 
     store = session.open_store()
     opened = store.snapshot(snapshot or pinned_last(session.settings.pins))
@@ -27,15 +26,7 @@ def evaluate_reading(
         from flows.evaluate_reading import evaluate_reading as flow
 
         made = flow(params, settings, opened.id, core)
-    store = session.open_store()
-    evaluation = Ref.parse(made["evaluation"])
-    row = store.catalog().get(evaluation.version)
-    costs = {} if row is None else dict(row.facts)
-    summary = json.loads(store.read(evaluation))
-    result = {**made, **summary, "costs": costs}
-    path = out / "reading.json"
-    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*reading_lines(result), f"wrote {path}"])
+    show_published(session, made, out / "reading.json", reading_lines)
 
 
 def reading_lines(result: dict[str, Any]) -> list[str]:
@@ -53,17 +44,13 @@ def reading_lines(result: dict[str, Any]) -> list[str]:
             (
                 name.replace("_", " "),
                 found["family"],
-                _figure(found["nll"]),
-                _figure(found["greedy_exact"]),
+                ranged(found["nll"]),
+                ranged(found["greedy_exact"]),
                 f"{found['mean_weight']:.3f}",
                 f"{found['own_document']:.3f}",
                 f"{found['bytes_read']:,.0f}",
                 f"{latency[name]:.1f}" if name in latency else "-",
             )
         )
-    gains = [(name.replace("_", " "), _figure(found)) for name, found in result["gain"]["intervals"].items()]
+    gains = [(name.replace("_", " "), ranged(found)) for name, found in result["gain"]["intervals"].items()]
     return [head, *columns(rows), "", *columns(gains)]
-
-
-def _figure(figure: dict[str, float]) -> str:
-    return f"{figure['value']:.4f} [{figure['low']:.4f}, {figure['high']:.4f}]"
