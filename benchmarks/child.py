@@ -21,6 +21,7 @@ _MODULES = (
     "benchmarks.audit",
     "benchmarks.builds",
     "benchmarks.contenders",
+    "benchmarks.large_store_runs",
     "benchmarks.peers",
     "benchmarks.updates",
 )
