@@ -345,17 +345,23 @@ def test_visible_text_has_no_hidden_character_and_is_utf8(text: str) -> None:
     assert len(shown.encode()) >= len(text)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_browser_shows_the_page_without_scrolling_sideways(width: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_a_browser_shows_the_page_light_or_dark_without_scrolling_sideways(
+    width: int, scheme: str, tmp_path: Path
+) -> None:
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("needs a Chromium on PATH to lay the page out")
     path = write_report(SUMMARY, tmp_path)
-    # The page itself has no script; this copy gets one that writes down how wide it came out.
+    # The page itself has no script; this copy gets one that writes down how wide and in which colours it came
+    # out. A framed page prefers the colour scheme of its frame.
     probe = (
-        f'<iframe id="f" style="width:{width}px;height:800px;border:0" srcdoc="PAGE"></iframe><script>'
-        "document.getElementById('f').onload = e => { const d = e.target.contentDocument.documentElement;"
-        "document.title = 'measured ' + d.scrollWidth + ' of ' + d.clientWidth; }</script>"
+        f'<iframe id="f" style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" srcdoc="PAGE">'
+        "</iframe><script>document.getElementById('f').onload = e => {"
+        "const d = e.target.contentDocument, root = d.documentElement, style = getComputedStyle(d.body);"
+        "document.title = `measured ${root.scrollWidth} of ${root.clientWidth}, ${style.color} on `"
+        "+ getComputedStyle(style.backgroundColor == 'rgba(0, 0, 0, 0)' ? root : d.body).backgroundColor; }"
+        "</script>"
     )
     text = path.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
     (tmp_path / "probe.html").write_text(probe.replace("PAGE", text), encoding="utf-8")
@@ -371,6 +377,9 @@ def test_a_browser_shows_the_page_without_scrolling_sideways(width: int, tmp_pat
     command += ["--dump-dom", (tmp_path / "probe.html").as_uri()]
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
-    found = re.search(r"measured (\d+) of (\d+)", dumped)
+    found = re.search(r"measured (\d+) of (\d+), rgb\(([\d, ]+)\) on rgb\(([\d, ]+)\)", dumped)
     assert found, dumped[:500]
     assert int(found[1]) <= int(found[2])
+    ink, paper = (sum(map(int, found[group].split(","))) / 3 for group in (3, 4))
+    assert (paper < ink) == (scheme == "dark")
+    assert abs(paper - ink) > 128
