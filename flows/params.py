@@ -20,6 +20,7 @@ from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
 from tasks.memory.params import MemoryParams
+from tasks.replacement.params import ReplacementParams
 from tasks.retrieval.params import RetrievalParams
 from tasks.skills.params import SkillsParams
 
@@ -39,6 +40,7 @@ class Params(BaseModel):
     assembly: AssemblyParams = Field(default_factory=AssemblyParams)
     reading: ReadingParams = Field(default_factory=ReadingParams)
     evaluation: EvaluationParams = Field(default_factory=EvaluationParams)
+    replacement: ReplacementParams = Field(default_factory=ReplacementParams)
     audit: AuditParams = Field(default_factory=AuditParams)
     skills: SkillsParams = Field(default_factory=SkillsParams)
     addressing: AddressingParams = Field(default_factory=AddressingParams)

@@ -18,7 +18,8 @@ from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.package import package as write_package
 from flows.cli.package import reproduce
-from flows.cli.reading_figures import evaluate_reading, reading_lines
+from flows.cli.reading_figures import evaluate_reading, evaluate_replacement, reading_lines
+from flows.cli.replacement_figures import replacement_lines
 from flows.cli.session import Session
 from flows.cli.skill_figures import evaluate_skills, skill_lines
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 app.command(write_package, name="package")
 RESULTS = Path("results")
-Subject = Literal["attachment", "reading", "audit", "addressing", "questions", "skills"]
+Subject = Literal["attachment", "reading", "replacement", "audit", "addressing", "questions", "skills"]
 
 
 @app.command
@@ -55,12 +56,14 @@ def run(
     Parameters
     ----------
     subject
-        attachment: the core against the pinned snapshot's memories, with summary, plots and report; reading:
-        the same tasks without any alignment, where the core reads in what their text finds; audit:
-        attachment, and then what its documents share with the text that training saw, with the scores of the
-        tasks that share nothing; addressing: how well the snapshot's index finds its memories, beside a dense
-        and a lexical baseline; questions: how well paragraphs, made memories with its codec, are found by
-        questions on them; skills: the arithmetic skills, built if they are not there.
+        attachment: the core against the pinned snapshot's memories, with summary, plots and report;
+        reading: the same tasks without any alignment, where the core reads in what their text finds;
+        replacement: the same tasks before and after another version of one memory stands in the snapshot;
+        audit: attachment, and then what its documents share with the text that training saw, with the
+        scores of the tasks that share nothing; addressing: how well the snapshot's index finds its
+        memories, beside a dense and a lexical baseline; questions: how well paragraphs, made memories with
+        its codec, are found by questions on them; skills: the arithmetic skills, built if they are not
+        there.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
@@ -73,8 +76,8 @@ def run(
         Score what `cellar eval package` wrote instead, with nothing but that, and compare every loss with the
         packaged one; exit code 8 where one differs by more than processors do.
     out
-        Folder for summary.json, metrics.json, report.html and plots/, or for reading.json, addressing.json,
-        questions.json, skills.json or reproduction.json.
+        Folder for summary.json, metrics.json, report.html and plots/, or for reading.json, replacement.json,
+        addressing.json, questions.json, skills.json or reproduction.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
@@ -102,6 +105,9 @@ def run(
         return
     if subject == "reading":
         evaluate_reading(chosen, session, snapshot=snapshot, core=core, out=out)
+        return
+    if subject == "replacement":
+        evaluate_replacement(chosen, session, snapshot=snapshot, core=core, out=out)
         return
     evaluate_attachment(chosen, session, snapshot=snapshot, core=core, out=out, audited=subject == "audit")
 
@@ -213,6 +219,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         return skill_lines(figures)
     if "weights" in figures:
         return question_lines(figures)
+    if "replaced" in figures:
+        return replacement_lines(figures)
     if "reading" in figures:
         return reading_lines(figures)
     return addressing_lines(figures) if "searchers" in figures else headlines(figures)

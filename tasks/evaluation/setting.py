@@ -81,8 +81,12 @@ class EvaluationSetting:
         Raises `TooLittleText` when no document is long enough for a task.
         """
         tasks = self.tasks(params)
+        return tasks, self.plan(tasks, index, params)
+
+    def plan(self, tasks: Sequence[AttachmentTask], index: Retriever, params: EvaluationParams) -> Plan:
+        """The evidence of tasks under every condition, as the index finds it."""
         lengths = {name: len(ids) for name, ids in self.test_texts().items()}
-        return tasks, plan_evidence(tasks, index, lengths, seed=params.seed)
+        return plan_evidence(tasks, index, lengths, seed=params.seed)
 
     def reader(self, plan: Plan, params: EvaluationParams) -> EvidenceReader:
         """A reader of exactly the elements that the plan names."""

@@ -18,7 +18,7 @@ from tasks.retrieval.overlay import Overlay
 from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
 from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
 from tasks.retrieval.reranker import Reranker
-from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, train_reranker
+from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, index_memories, train_reranker
 from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
 from tasks.retrieval.text_search import TextSearch
 
@@ -67,6 +67,7 @@ __all__ = [
     "decoded_texts",
     "evaluate",
     "holds_cue",
+    "index_memories",
     "inside",
     "is_right",
     "ngram_hashes",

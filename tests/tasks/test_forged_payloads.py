@@ -14,7 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from tasks.assembly import MEMORY, TEXT, CoreArchitecture, ResidualCore, load_core
+from tasks.assembly import (
+    MEMORY,
+    TEXT,
+    CoreArchitecture,
+    CrossReading,
+    ReadingArchitecture,
+    ResidualCore,
+    load_core,
+    load_reading,
+)
 from tasks.audit import (
     AuditedDocument,
     AuditedSample,
@@ -64,6 +73,10 @@ def codec() -> Codec:
     return Codec(SHAPE, VOCABULARY, torch.Generator().manual_seed(1))
 
 
+def vocabulary_head() -> torch.Tensor:
+    return codec().head.weight.detach()
+
+
 @cache
 def readout() -> Readout:
     rng = np.random.default_rng(5)
@@ -93,6 +106,7 @@ def payloads() -> dict[str, bytes]:
     return {
         "codec": codec().to_bytes(),
         "core": core.to_bytes(),
+        "cross-reading": CrossReading(ReadingArchitecture(context_tokens=3), vocabulary_head()).to_bytes(),
         "cells": encode_cells(MemoryCells.from_float(cells, 11, "int8")),
         "readout": read.to_bytes(),
         "charts": Charts.of(read.tokens_N, read.start_E1, VOCABULARY, params.charts).to_bytes(),
@@ -112,6 +126,7 @@ def payloads() -> dict[str, bytes]:
 LOADERS: dict[str, Callable[[bytes], object]] = {
     "codec": load_codec,
     "core": load_core,
+    "cross-reading": lambda payload: load_reading(payload, vocabulary_head()),
     "cells": lambda payload: decode_cells(payload, SHAPE),
     "readout": Readout.from_bytes,
     "charts": Charts.from_bytes,

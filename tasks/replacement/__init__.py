@@ -1,0 +1,18 @@
+"""Replacement: one element's version is swapped in a snapshot, and exactly its tasks change."""
+
+from tasks.replacement.dependents import Change, changed, concerned, expected
+from tasks.replacement.edit import edit, editable, most_asked
+from tasks.replacement.params import ReplacementParams
+from tasks.replacement.step import evaluate_replacement
+
+__all__ = [
+    "Change",
+    "ReplacementParams",
+    "changed",
+    "concerned",
+    "edit",
+    "editable",
+    "evaluate_replacement",
+    "expected",
+    "most_asked",
+]
