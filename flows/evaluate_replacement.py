@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from flows import watch
 from flows.engine import bind, flow
 from flows.evaluate_reading import find_task
-from flows.held import held
+from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
@@ -17,15 +16,9 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any]) -> dict
 
     prepare_threads(settings)
     store = open_store(settings)
-    with (
-        held(store, found["snapshot"], purpose="evaluation") as renew,
-        watch.progress("evaluate replacement", "task-conditions") as progress,
-    ):
-
-        def report(done: int, total: int, **figures: float) -> None:
-            renew()
-            progress(done, total, **figures)
-
+    with held_at_work(
+        store, found["snapshot"], purpose="evaluation", title="evaluate replacement", unit="task-conditions"
+    ) as progress:
         result = evaluate(
             store,
             params.replacement,
@@ -35,7 +28,7 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any]) -> dict
             snapshot=store.snapshot(found["snapshot"]),
             core=Ref.parse(found["core"]),
             corpus=[Ref.parse(text) for text in found["shards"]],
-            progress=report,
+            progress=progress,
         )
     return {"evaluation": str(result.summary_ref), "samples": str(result.samples_ref)}
 

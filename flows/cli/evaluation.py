@@ -18,8 +18,8 @@ from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.package import package as write_package
 from flows.cli.package import reproduce
-from flows.cli.reading_figures import evaluate_reading, evaluate_replacement, reading_lines
-from flows.cli.replacement_figures import replacement_lines
+from flows.cli.reading_figures import evaluate_reading, reading_lines
+from flows.cli.replacement_figures import evaluate_replacement, replacement_lines
 from flows.cli.session import Session
 from flows.cli.skill_figures import evaluate_skills, skill_lines
 

@@ -1,8 +1,31 @@
-"""The figures of a replacement for people."""
+"""Evaluating a replacement from the command line, and its figures for people."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from flows.cli.launch import orchestration
+from flows.cli.published import show_published
+from flows.cli.reading_figures import subject
+from flows.cli.session import Session
 from flows.formatting import columns
+
+if TYPE_CHECKING:
+    from flows.params import Params
+
+
+def evaluate_replacement(
+    params: "Params", session: Session, *, snapshot: str | None, core: str | None, out: Path
+) -> None:
+    """Swap a memory's version in a snapshot, evaluate before and after, and write replacement.json."""
+    from flows.settings import make_folder
+
+    identity, named = subject(session, snapshot, core)
+    make_folder(out, "--out")
+    with orchestration(session, session.settings) as settings:
+        from flows.evaluate_replacement import evaluate_replacement as flow
+
+        made = flow(params, settings, identity, named)
+    show_published(session, made, out / "replacement.json", replacement_lines)
 
 
 def replacement_lines(result: dict[str, Any]) -> list[str]:

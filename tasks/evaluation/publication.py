@@ -10,8 +10,8 @@ from tasks.errors import BadPayload
 
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
-SubjectName = Literal["addressing", "audit", "questions", "skills"]
-"""What is evaluated, besides attachments."""
+SubjectName = Literal["addressing", "audit", "questions", "reading", "replacement", "skills"]
+"""What is evaluated, besides aligned attachments."""
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,12 @@ def evaluate_reading(
         {"samples": Table(encode_samples(samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,
         requires=(core.version, reading.version),
-        provenance={"snapshot": snapshot.id, "core": str(core), "reading": str(reading)},
+        provenance={
+            "subject": "reading",
+            "snapshot": snapshot.id,
+            "core": str(core),
+            "reading": str(reading),
+        },
         costs=asdict(costs),
         message=f"Evaluate reading with {reading.name}: {summary['tasks']} tasks",
     )

@@ -105,7 +105,12 @@ def evaluate_replacement(
         },
         recipe=recipe,
         requires=(core.version,),
-        provenance={"snapshot": snapshot.id, "core": str(core), "replaced_by": str(swap.new.ref)},
+        provenance={
+            "subject": "replacement",
+            "snapshot": snapshot.id,
+            "core": str(core),
+            "replaced_by": str(swap.new.ref),
+        },
         costs={"seconds": done.seconds, "index_seconds": index_seconds},
         message=f"Replace {swap.old.name} and evaluate: {len(differing)} of {len(results)} results change",
     )

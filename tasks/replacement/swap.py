@@ -67,7 +67,11 @@ class Swap:
         cells = [decode_cells(store.read(row), architecture).dequantise().numpy() for row in (old, new)]
         blocks = max(map(len, cells))
         padded = [np.pad(one, ((0, blocks - len(one)), (0, 0)), constant_values=np.nan) for one in cells]
-        return cls(old, new, ids, architecture.block_tokens, (padded[0] != padded[1]).any(1))
+        different_B = (padded[0] != padded[1]).any(1)
+        # Where a codec has parents, a block is read with the cells of its whole group.
+        group_B = np.arange(blocks) // architecture.group_blocks
+        different_B = np.isin(group_B, group_B[different_B])
+        return cls(old, new, ids, architecture.block_tokens, different_B)
 
     @property
     def blocks(self) -> int:
@@ -76,7 +80,7 @@ class Swap:
 
     @property
     def different_blocks(self) -> int:
-        """Blocks whose stored cells differ."""
+        """Blocks whose stored cells, or those that they are read with, differ."""
         return int(self.different_B.sum())
 
     def change(self, setting: EvaluationSetting) -> Change:
