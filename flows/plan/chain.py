@@ -17,7 +17,8 @@ from flows.updating.scope import Scope
 from store import Recipe, Ref, Row, Store
 from store.errors import SnapshotNotFound
 from store.snapshot import snapshot_id
-from tasks.assembly.step import core_recipe, select_elements
+from tasks.assembly import select_elements
+from tasks.assembly.step import core_recipe
 from tasks.codec.step import codec_recipe
 from tasks.corpus import is_worker_shard
 from tasks.corpus.step import tokenizer_recipe

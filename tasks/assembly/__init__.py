@@ -12,6 +12,13 @@ from tasks.assembly.attachment import (
     aligned,
 )
 from tasks.assembly.batches import AttachmentRows, Batch, LanguageStream
+from tasks.assembly.inputs import (
+    check_train_split,
+    language_documents,
+    open_tables,
+    select_elements,
+    worker_documents,
+)
 from tasks.assembly.model import CoreState, ResidualCore, load_core
 from tasks.assembly.params import (
     AssemblyParams,
@@ -29,17 +36,7 @@ from tasks.assembly.reading_training import (
 )
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.residual import Field, energy, external_residual, gather_field, substep
-from tasks.assembly.step import (
-    check_train_split,
-    language_documents,
-    open_core,
-    open_reading,
-    open_tables,
-    select_elements,
-    train_core,
-    train_reading,
-    worker_documents,
-)
+from tasks.assembly.step import open_core, open_reading, train_core, train_reading
 from tasks.assembly.train import (
     CoreTrainer,
     CurvePoint,

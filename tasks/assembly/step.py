@@ -1,43 +1,39 @@
 """The assembly room's door to the store: train a core, or what reads for it, on a snapshot, or find them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from store import Element, Recipe, Ref, Row, Snapshot, Store
 from tasks.assembly.accounts import core_accounts
 from tasks.assembly.batches import AttachmentRows, LanguageStream
+from tasks.assembly.inputs import (
+    LEAST_ELEMENTS,
+    check_train_split,
+    language_documents,
+    open_tables,
+    select_elements,
+    worker_documents,
+)
 from tasks.assembly.model import ResidualCore, load_core
 from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.assembly.reading import CrossReading, load_reading
 from tasks.assembly.reading_training import ReadingRows, train_cross_reading
-from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.train import TrainingData, new_core, train
 from tasks.checkpoint import discard_checkpoint
 from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
 from tasks.corpus import (
     EOS,
-    Document,
     Split,
-    Tokenizer,
-    element_split,
-    is_worker_shard,
-    load_shard,
     load_tokenizer,
 )
-from tasks.errors import TooLittleText
-from tasks.memory import decode_cells
 from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
 
 RECIPE = "assembly.train_core/1"
 READING_RECIPE = "assembly.train_reading/1"
-LEAST_ELEMENTS = 2
-"""Train-split memories that training needs: a right one and a wrong one."""
 
 
 def train_core(
@@ -209,16 +205,6 @@ def open_core(store: Store, ref: Ref) -> ResidualCore:
     return load_core(store.read(ref))
 
 
-def check_train_split(snapshot: Snapshot) -> None:
-    """Raise `TooLittleText` unless a snapshot holds the train-split memories that training a core needs."""
-    found = sum(element_split(row.name) == "train" for row in snapshot.rows("memory"))
-    if found < LEAST_ELEMENTS:
-        raise TooLittleText(
-            f"snapshot {snapshot.id[:12]} holds {found} train-split memories, training a core needs "
-            f"{LEAST_ELEMENTS}; give a larger corpus, or lower the thresholds of publication"
-        )
-
-
 def core_recipe(
     params: AssemblyParams,
     codec: Ref,
@@ -232,71 +218,3 @@ def core_recipe(
     inputs = [codec.version, tokenizer.version]
     inputs += [ref.version for ref in shards] + [row.version for row in memories]
     return Recipe(RECIPE, params.model_dump(mode="json"), tuple(inputs))
-
-
-def select_elements(memories: Iterable[Row], most: int) -> dict[Split, list[Row]]:
-    """The train- and validation-split ones of a snapshot's memories by name, at most `most` of each.
-
-    Where there are more, the first by version are taken: a sample that no name order biases.
-    """
-    chosen: dict[Split, list[Row]] = {"train": [], "validation": []}
-    for row in memories:
-        split = element_split(row.name)
-        if split in chosen:
-            chosen[split].append(row)
-    return {
-        split: sorted(sorted(rows, key=lambda row: row.version)[:most], key=lambda row: row.name)
-        for split, rows in chosen.items()
-    }
-
-
-def language_documents(store: Store, shards: Sequence[Ref], tokenizer: Tokenizer) -> list[NDArray[np.uint16]]:
-    """Token ids of the even shards' documents, in order."""
-    documents: list[NDArray[np.uint16]] = []
-    for ref in shards:
-        if not is_worker_shard(ref):
-            documents += tokenizer.encode_many([document.text for document in load_shard(store.read(ref))])
-    return documents
-
-
-def worker_documents(
-    store: Store, shards: Sequence[Ref], tokenizer: Tokenizer, memories: Sequence[Row]
-) -> dict[str, NDArray[np.uint16]]:
-    """Token ids of the odd shards' documents that `memories` were made from, by full name.
-
-    A document whose text changed since its memory was made counts as another one, by its digest.
-    """
-    made_from = {row.name: row.provenance.get("document") for row in memories}
-
-    def belongs(document: Document) -> bool:
-        name = f"memory/{document.name}"
-        return name in made_from and made_from[name] in (None, document.digest)
-
-    found: dict[str, NDArray[np.uint16]] = {}
-    for ref in shards:
-        if is_worker_shard(ref):
-            documents = [d for d in load_shard(store.read(ref)) if belongs(d)]
-            ids = tokenizer.encode_many([document.text for document in documents])
-            found.update(zip((f"memory/{d.name}" for d in documents), ids, strict=True))
-    return found
-
-
-def open_tables(
-    snapshot: Snapshot, codec: Codec, rows: Sequence[Row], texts: dict[str, NDArray[np.uint16]]
-) -> tuple[CellTable, TokenTable]:
-    """The cells of some memories and the tokens of their documents, in the order of `rows`.
-
-    Raises `TooLittleText` when a memory's document is not among `texts`.
-    """
-    missing = [row.name for row in rows if row.name not in texts]
-    if missing:
-        raise TooLittleText(
-            f"the corpus lacks the documents of {len(missing)} memories, the first {missing[0]}; "
-            "give the shards that they were built from"
-        )
-    stored = {
-        row.name: decode_cells(payload, codec.architecture) for row, payload in snapshot.stream(list(rows))
-    }
-    cells = [stored[row.name].dequantise() for row in rows]
-    table = CellTable(codec, cells, [stored[row.name].length for row in rows])
-    return table, TokenTable([texts[row.name] for row in rows])
