@@ -12,17 +12,14 @@ train-split ones. Ratios of rates are of processor time, which other programs di
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks.child import measure
-from benchmarks.figures import Section, markdown
-from benchmarks.machine import describe, load
-from benchmarks.report_file import save_report, say
+from benchmarks.figures import Section
+from benchmarks.one_section import add_output_options, report_section
+from benchmarks.report_file import say
 
 ELEMENTS = 52_809
 TOKENS_EACH = 502
@@ -33,25 +30,7 @@ BUILD_S, FASTER, P99_MS, ADD_MS = 90.0, 3.0, 5.0, 50.0
 def main() -> int:
     """Run the benchmark; 0 if all requirements are met."""
     options = _options()
-    out: Path = options.out or Path(f"build/benchmarks/addressing-{options.elements}.json")
-    root = Path(tempfile.mkdtemp(prefix="cellar-addressing-", dir=options.work))
-    before = load()
-    try:
-        section, found = run(root, options)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-    report = {
-        "machine": describe(options.work),
-        "load": [before, load()],
-        "section": section.to_dict(),
-        "found": found,
-    }
-    lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
-    lines += [f"- load {before} before, {report['load'][1]} after", "", *markdown(report["section"])]
-    save_report(out, report)
-    out.with_suffix(".md").write_text("\n".join(lines))
-    print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    return int(any(one["verdict"] == "FAIL" for one in report["section"]["requirements"]))
+    return report_section(f"addressing-{options.elements}", options, lambda root: run(root, options))
 
 
 def run(root: Path, options: argparse.Namespace) -> tuple[Section, dict[str, Any]]:
@@ -75,7 +54,7 @@ def run(root: Path, options: argparse.Namespace) -> tuple[Section, dict[str, Any
         say(f"{name} ...")
         task = f"benchmarks.addressing_runs:{name}"
         found[name] = measure(task, folder=folder, environment=one_thread, **arguments)
-    return summary(found), found
+    return summary(found), {"found": found}
 
 
 def summary(found: dict[str, Any]) -> Section:
@@ -119,9 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--vocab-size", type=int, default=16_384, help="tokens known (default: 16,384)")
     parser.add_argument("--queries", type=int, default=2_000, help="cues asked (default: 2,000)")
     parser.add_argument("--changes", type=int, default=50, help="texts added and removed (default: 50)")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="scratch space")
-    parser.add_argument("--out", type=Path, help="the JSON file (default: build/benchmarks/...)")
-    parser.add_argument("--json", action="store_true", help="print the JSON, not the Markdown")
+    add_output_options(parser)
     options = parser.parse_args()
     if options.elements < 200 or options.queries < 10 or options.changes < 1:
         parser.error("at least 200 texts, ten cues and one change are needed")

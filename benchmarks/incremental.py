@@ -15,17 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.child import measure
-from benchmarks.figures import Section, markdown
-from benchmarks.machine import describe, load
-from benchmarks.report_file import save_report, say
+from benchmarks.figures import Section
+from benchmarks.one_section import add_output_options, report_section
+from benchmarks.report_file import say
 from benchmarks.updates import SHARDS, documents
 
 MOST = 0.05
@@ -37,20 +35,10 @@ Texts = list[dict[str, str]]
 def main() -> int:
     """Run the benchmark; 0 if the update takes its share at most and changes exactly what changed."""
     options = _options()
-    out: Path = options.out or Path(f"build/benchmarks/incremental-{options.n}.json")
-    root = Path(tempfile.mkdtemp(prefix="cellar-incremental-", dir=options.work))
-    before = load()
-    try:
-        section = run(documents(options.n, source=options.source), root, steps=options.steps)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-    report = {"machine": describe(options.work), "load": [before, load()], "section": section.to_dict()}
-    lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
-    lines += [f"- load {before} before, {report['load'][1]} after", "", *markdown(report["section"])]
-    save_report(out, report)
-    out.with_suffix(".md").write_text("\n".join(lines))
-    print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    return int(any(one["verdict"] == "FAIL" for one in report["section"]["requirements"]))
+    texts = documents(options.n, source=options.source)
+    return report_section(
+        f"incremental-{options.n}", options, lambda root: (run(texts, root, steps=options.steps), {})
+    )
 
 
 def run(texts: Texts, root: Path, *, steps: int) -> Section:
@@ -143,9 +131,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--n", type=int, default=2_000, help="documents (default: 2,000)")
     parser.add_argument("--source", help="a JSONL file with the fields id and text")
     parser.add_argument("--steps", type=int, default=300, help="updates of the codec (default: 300)")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="scratch space")
-    parser.add_argument("--out", type=Path, help="the JSON file (default: build/benchmarks/...)")
-    parser.add_argument("--json", action="store_true", help="print the JSON, not the Markdown")
+    add_output_options(parser)
     options = parser.parse_args()
     if options.n < 40:
         parser.error("at least 40 documents are needed")

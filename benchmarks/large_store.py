@@ -14,17 +14,15 @@ index recipe, reranker and core stay the demo's. Each part runs in a process of 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks.child import measure
-from benchmarks.figures import Section, markdown
-from benchmarks.machine import describe, load
-from benchmarks.report_file import save_report, say
+from benchmarks.figures import Section
+from benchmarks.one_section import add_output_options, report_section
+from benchmarks.report_file import say
 
 ELEMENTS = 52_809
 TOKENS_EACH = 502
@@ -34,28 +32,14 @@ RUNS = "benchmarks.large_store_runs"
 def main() -> int:
     """Run the benchmark; 0 if the checks hold."""
     options = _options()
-    out: Path = options.out or Path(f"build/benchmarks/large-store-{options.elements}.json")
-    root = Path(tempfile.mkdtemp(prefix="cellar-large-store-", dir=options.work))
-    before = load()
-    try:
+
+    def measured(root: Path) -> tuple[Section, dict[str, Any]]:
         say("copy of the finished store ...")
         shutil.copytree(options.store, root / "store")
         shutil.copytree(options.pins, root / "pins")
-        section, found = run(root, options)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-    report = {
-        "machine": describe(options.work),
-        "load": [before, load()],
-        "section": section.to_dict(),
-        "found": found,
-    }
-    lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
-    lines += [f"- load {before} before, {report['load'][1]} after", "", *markdown(report["section"])]
-    save_report(out, report)
-    out.with_suffix(".md").write_text("\n".join(lines))
-    print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    return int(any(one["verdict"] == "FAIL" for one in report["section"]["requirements"]))
+        return run(root, options)
+
+    return report_section(f"large-store-{options.elements}", options, measured)
 
 
 def run(root: Path, options: argparse.Namespace) -> tuple[Section, dict[str, Any]]:
@@ -84,7 +68,7 @@ def run(root: Path, options: argparse.Namespace) -> tuple[Section, dict[str, Any
         f"{RUNS}:localise", folder=folder, snapshot=snapshot, params=params, most=options.left_out
     )
     found = {"grown": grown, "stores": stores, "localised": moved}
-    return summary(found), found
+    return summary(found), {"found": found}
 
 
 def summary(found: dict[str, Any]) -> Section:
@@ -131,9 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--store", type=Path, default=Path("build/demo/store"), help="a finished store")
     parser.add_argument("--pins", type=Path, default=Path("build/demo/pins"), help="its pin files")
     parser.add_argument("--params", type=Path, help="the parameter file that it was made with")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()), help="scratch space")
-    parser.add_argument("--out", type=Path, help="the JSON file (default: build/benchmarks/...)")
-    parser.add_argument("--json", action="store_true", help="print the JSON, not the Markdown")
+    add_output_options(parser)
     options = parser.parse_args()
     if not (options.store / "format.json").is_file() or not options.pins.is_dir():
         parser.error(f"{options.store} and {options.pins} hold no finished demo; run `make demo` first")
