@@ -57,8 +57,7 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any], reading
         result = evaluate(
             store,
             params.evaluation,
-            params.reading.name,
-            elements=params.reading.elements,
+            params.reading.evaluation,
             snapshot=store.snapshot(found["snapshot"]),
             core=Ref.parse(found["core"]),
             reading=Ref.parse(reading),

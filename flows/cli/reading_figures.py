@@ -49,7 +49,7 @@ def reading_lines(result: dict[str, Any]) -> list[str]:
     """The figures of reading without an alignment, for people."""
     head = (
         f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents, "
-        f"{result['elements']} elements read"
+        f"{result['elements']} elements read, wrong ones {result['wrong']}"
     )
     latency = result["costs"].get("single_task_milliseconds", {})
     rows: list[tuple[str, ...]] = [

@@ -25,6 +25,7 @@ from tasks.assembly.params import (
     CoreArchitecture,
     EvidenceMix,
     ReadingArchitecture,
+    ReadingEvaluationParams,
     ReadingParams,
 )
 from tasks.assembly.reading import CrossReading, OpenElement, load_reading
@@ -71,6 +72,7 @@ __all__ = [
     "LanguageStream",
     "OpenElement",
     "ReadingArchitecture",
+    "ReadingEvaluationParams",
     "ReadingFigures",
     "ReadingParams",
     "ReadingRows",

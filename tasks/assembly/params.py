@@ -1,6 +1,6 @@
 """Parameters of the residual-assembly core: its shape and its training."""
 
-from typing import Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -153,12 +153,32 @@ class ReadingArchitecture(BaseModel):
     )
 
 
+class ReadingEvaluationParams(BaseModel):
+    """How a cross-reading is evaluated; nothing of it decides how one is trained."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        default="reading", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
+    )
+    elements: int = Field(default=4, ge=1, description="Elements that are retrieved for a task and read in.")
+    wrong: Literal["drawn", "nearest"] = Field(
+        default="drawn",
+        description="Wrong elements: other documents drawn uniformly, or the nearest ones but the own that "
+        "are found for the task.",
+    )
+    scrambled: int = Field(
+        default=400, ge=1, description="Most sentences that the signals of retrieval are weighed on."
+    )
+
+
 class ReadingParams(BaseModel):
     """Everything that decides a trained cross-reading, besides the core and the memories it is trained on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     architecture: ReadingArchitecture = ReadingArchitecture()
+    evaluation: ReadingEvaluationParams = ReadingEvaluationParams()
     name: str = Field(
         default="reading",
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
@@ -182,3 +202,7 @@ class ReadingParams(BaseModel):
         default=512, ge=2, description="Train-split elements that are held decoded for training."
     )
     validation_rows: int = Field(default=64, ge=1, description="Held-out rows behind a validation figure.")
+
+    def identity(self) -> dict[str, Any]:
+        """What enters the fingerprint of a cross-reading: how it is evaluated does not."""
+        return self.model_dump(mode="json", exclude={"evaluation"})

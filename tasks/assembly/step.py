@@ -163,7 +163,7 @@ def train_reading(
         requires=(core.version, codec_row.version),
         provenance={
             "recipe": recipe,
-            "params": params.model_dump(mode="json"),
+            "params": params.identity(),
             "core": str(core),
             "codec": str(codec_row.ref),
             "corpus": [str(ref) for ref in shards],
@@ -192,7 +192,7 @@ def reading_recipe(
     memories = [*chosen["train"], *chosen["validation"]]
     inputs = [core.version, codec.version]
     inputs += [ref.version for ref in corpus] + [row.version for row in memories]
-    return Recipe(READING_RECIPE, params.model_dump(mode="json"), tuple(inputs))
+    return Recipe(READING_RECIPE, params.identity(), tuple(inputs))
 
 
 def open_reading(store: Store, ref: Ref, codec: Codec) -> CrossReading:

@@ -20,6 +20,7 @@ from tasks.assembly import (
     CellTable,
     CrossReading,
     OpenElement,
+    ReadingEvaluationParams,
     ResidualCore,
     TokenTable,
     open_memory,
@@ -53,21 +54,24 @@ def plan_reading(
     tasks: Sequence[AttachmentTask],
     found: Sequence[Sequence[str]],
     names: Sequence[str],
+    params: ReadingEvaluationParams,
     *,
-    elements: int,
     seed: int,
 ) -> ReadingPlan:
     """Which elements each task reads in.
 
     Args:
-        found: the elements that were retrieved for each task, best first.
-        names: elements that may serve as wrong evidence; `elements` of them are drawn for each task,
-            uniformly and never its own.
+        found: the elements that were retrieved for each task, best first, one more than are read.
+        names: elements from which wrong evidence is drawn, uniformly and never a task's own.
     """
+    elements = params.elements
     rng = np.random.default_rng([seed, 5])
     retrieved: list[tuple[str, ...]] = [tuple(one[:elements]) for one in found]
     wrong: list[tuple[str, ...]] = []
-    for task in tasks:
+    for task, answer in zip(tasks, found, strict=True):
+        if params.wrong == "nearest":
+            wrong.append(tuple([name for name in answer if name != task.element][:elements]))
+            continue
         others = [name for name in sorted(names) if name != task.element]
         drawn = rng.choice(len(others), min(elements, len(others)), replace=False)
         wrong.append(tuple(others[number] for number in drawn))

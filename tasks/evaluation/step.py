@@ -7,6 +7,7 @@ from dataclasses import asdict
 import numpy as np
 
 from store import Recipe, Ref, Snapshot, Store
+from tasks.assembly import ReadingEvaluationParams
 from tasks.evaluation.accounting import Costs, peak_rss_bytes
 from tasks.evaluation.addressing import address
 from tasks.evaluation.params import EvaluationParams
@@ -20,10 +21,8 @@ from tasks.progress import Progress, silent
 from tasks.retrieval import Index, TextSearch, audit
 
 RECIPE = "evaluation.attachment/2"
-READING_RECIPE = "evaluation.reading/1"
+READING_RECIPE = "evaluation.reading/2"
 SAMPLES_RECIPE = "evaluation.samples/1"
-SCRAMBLED = 400
-"""Most sentences on which the signals that find elements by text are weighed."""
 
 
 def evaluate_attachment(
@@ -98,16 +97,15 @@ def evaluate_attachment(
 def evaluate_reading(
     store: Store,
     params: EvaluationParams,
-    name: str,
+    reads: ReadingEvaluationParams,
     *,
-    elements: int,
     snapshot: Snapshot,
     core: Ref,
     reading: Ref,
     corpus: Sequence[Ref],
     progress: Progress = silent,
 ) -> PublishedEvaluation:
-    """Evaluate a core that reads in `elements` retrieved elements without any alignment (question-only).
+    """Evaluate a core that reads in retrieved elements without any alignment (question-only).
 
     The tasks are those of `evaluate_attachment`, asked by the text of their cues alone; the conditions are
     alike and of families of their own. Publishes `evaluation/<name>` and `evaluation/<name>/samples`, or
@@ -116,7 +114,7 @@ def evaluate_reading(
     Raises as `evaluate_attachment` does, and `StaleInputs` for a cross-reading of another core.
     """
     shards = sorted(corpus, key=lambda ref: ref.name)
-    settings = {**params.model_dump(mode="json"), "name": name, "elements": elements}
+    settings = {"tasks": params.model_dump(mode="json"), "reading": reads.model_dump(mode="json")}
     inputs = (snapshot.id, core.version, reading.version, *(ref.version for ref in shards))
     recipe = Recipe(READING_RECIPE, settings, inputs).fingerprint
     if (found := find_evaluation(store, recipe)) is not None:
@@ -126,14 +124,15 @@ def evaluate_reading(
     search = TextSearch.over(
         Index.open(store, snapshot),
         setting.tokenizer,
-        scrambled=SCRAMBLED,
+        scrambled=reads.scrambled,
         generator=np.random.default_rng([params.seed, 7]),
     )
     tasks = setting.tasks(params)
     began = time.perf_counter()
-    answers = search.elements([setting.tokenizer.decode(task.cue) for task in tasks], elements)
+    # One more than is read, so that as many others are left without a task's own.
+    answers = search.elements([setting.tokenizer.decode(task.cue) for task in tasks], reads.elements + 1)
     retrieval_seconds = time.perf_counter() - began
-    plan = plan_reading(tasks, answers, list(setting.test_texts()), elements=elements, seed=params.seed)
+    plan = plan_reading(tasks, answers, list(setting.test_texts()), reads, seed=params.seed)
     evaluator = ReadingEvaluator(
         setting.core,
         reader,
@@ -151,15 +150,15 @@ def evaluate_reading(
         peak_rss_bytes=peak_rss_bytes(),
     )
     summary = summarise(samples, params, protocol=QUESTION_ONLY)
-    summary["settings"] = {**params.model_dump(mode="json"), "name": name}
-    summary["elements"] = elements
+    summary["settings"] = {**params.model_dump(mode="json"), "name": reads.name}
+    summary["elements"], summary["wrong"] = reads.elements, reads.wrong
     summary["snapshot"] = snapshot.id
     summary["core"], summary["reading"] = str(core), str(reading)
     summary["accounting"] = setting.reading_accounts(store, core, reader, plan, samples)
     summary["storage"] = setting.storage(samples)
     return publish_evaluation(
         store,
-        name,
+        reads.name,
         summary,
         {"samples": Table(encode_samples(samples), len(samples), SAMPLES_RECIPE)},
         recipe=recipe,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.assembly import CrossReading, ReadingArchitecture, ResidualCore
+from tasks.assembly import CrossReading, ReadingArchitecture, ReadingEvaluationParams, ResidualCore
 from tasks.codec import Codec
 from tasks.evaluation import (
     AttachmentTask,
@@ -25,13 +25,17 @@ from tasks.evaluation import (
 from tests.tasks.evaluation.conftest import PARAMS, ExactMatch
 
 ELEMENTS = 3
+READS = ReadingEvaluationParams(elements=ELEMENTS)
 
 
 @pytest.fixture(scope="module")
 def plan(tasks: list[AttachmentTask], texts: dict[str, np.ndarray]) -> ReadingPlan:
-    found = ExactMatch(texts).search_many([task.cue for task in tasks], ELEMENTS)
-    names = [[hit.name for hit in answer] for answer in found]
-    return plan_reading(tasks, names, list(texts), elements=ELEMENTS, seed=1)
+    return plan_reading(tasks, answers(tasks, texts), list(texts), READS, seed=1)
+
+
+def answers(tasks: list[AttachmentTask], texts: dict[str, np.ndarray]) -> list[list[str]]:
+    found = ExactMatch(texts).search_many([task.cue for task in tasks], ELEMENTS + 1)
+    return [[hit.name for hit in answer] for answer in found]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,14 @@ def test_a_plan_reads_the_own_document_what_was_found_or_others(
     assert plan[Condition.WRONG] == plan[Condition.WRONG_WEIGHED]
     assert plan[Condition.RAW_TEXT] == plan[Condition.RETRIEVED]
     assert not any(plan[Condition.NONE])
+
+
+def test_the_nearest_others_are_those_that_were_found_without_the_own(tasks: list[AttachmentTask]) -> None:
+    reads = ReadingEvaluationParams(elements=2, wrong="nearest")
+    found = [["memory/a", task.element, "memory/b"] for task in tasks]
+    plan = plan_reading(tasks, found, [], reads, seed=1)
+    assert set(plan[Condition.WRONG]) == {("memory/a", "memory/b")}
+    assert plan[Condition.RETRIEVED] == [("memory/a", task.element) for task in tasks]
 
 
 def test_families_are_never_those_of_coordinates() -> None:

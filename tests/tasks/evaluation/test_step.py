@@ -11,6 +11,7 @@ from tasks.assembly import (
     AssemblyParams,
     CoreArchitecture,
     ReadingArchitecture,
+    ReadingEvaluationParams,
     ReadingParams,
     open_core,
     train_core,
@@ -156,6 +157,7 @@ READING = ReadingParams(
     cue_tokens=16,
     target_tokens=4,
     validation_rows=8,
+    evaluation=ReadingEvaluationParams(elements=3),
 )
 
 
@@ -163,12 +165,13 @@ def test_reading_is_trained_once_evaluated_once_and_belongs_to_its_core(place: P
     store = place.store
     made = {"core": place.core, "snapshot": place.snapshot, "corpus": place.corpus}
     reading = train_reading(store, READING, **made)
-    assert train_reading(store, READING, **made) == reading
+    otherwise = READING.model_copy(update={"evaluation": ReadingEvaluationParams(name="other")})
+    assert train_reading(store, otherwise, **made) == reading
     assert reading.name == f"{place.core.name}/reading"
     row = store.catalog().get(reading.version)
     assert row is not None
     assert set(row.requires) == {place.core.version, place.snapshot.one("codec").version}
-    result = evaluate_reading(store, PARAMS, "reading", elements=3, reading=reading, **made)
+    result = evaluate_reading(store, PARAMS, READING.evaluation, reading=reading, **made)
     summary, samples = result.summary, load_samples(store.read(result.samples_ref))
     assert summary["protocol"] == "question-only"
     assert {s.family for s in samples} == {"standalone", "external-memory", "oracle-element"}
@@ -177,12 +180,12 @@ def test_reading_is_trained_once_evaluated_once_and_belongs_to_its_core(place: P
     assert summary["conditions"]["retrieved"]["own_document"] > 0.9
     items = {row["item"]: row for row in summary["accounting"]}
     assert items["cross-reading"]["values"] == row.facts["trainable_parameters"]
-    again = evaluate_reading(store, PARAMS, "reading", elements=3, reading=reading, **made)
+    again = evaluate_reading(store, PARAMS, READING.evaluation, reading=reading, **made)
     assert (again.reused, again.summary_ref) == (True, result.summary_ref)
     stranger = Element("core", "stranger/reading", store.read(reading), requires=())
     [other] = store.publish([stranger], message="a reading that requires no core")
     with pytest.raises(StaleInputs, match="was not trained for core/assembly"):
-        evaluate_reading(store, PARAMS, "reading", elements=3, reading=other, **made)
+        evaluate_reading(store, PARAMS, READING.evaluation, reading=other, **made)
 
 
 def test_a_core_of_another_codec_is_refused(place: Place) -> None:
