@@ -20,6 +20,7 @@ from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
 from tasks.memory.params import MemoryParams
+from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
 from tasks.retrieval.params import RetrievalParams
 from tasks.skills.params import SkillsParams
@@ -45,6 +46,7 @@ class Params(BaseModel):
     skills: SkillsParams = Field(default_factory=SkillsParams)
     addressing: AddressingParams = Field(default_factory=AddressingParams)
     questions: QuestionParams = Field(default_factory=QuestionParams)
+    rate: RateParams = Field(default_factory=RateParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

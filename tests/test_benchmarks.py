@@ -164,3 +164,38 @@ def test_the_change_that_an_update_is_measured_with_is_one_percent_of_each_half(
     for what, names in found.items():
         assert sorted(name for name in names if shard_of(name, SHARDS) % 2) == sorted(expected[what])
     assert sum(map(len, found.values())) == 20
+
+
+@pytest.mark.nightly
+def test_workers_are_held_against_loops_over_the_same_documents(tmp_path: Path) -> None:
+    lines = [
+        {"id": str(n), "text": f"document {n} " + "some words of a text " * (n % 7 + 3)} for n in range(80)
+    ]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = ["--documents", "6", "--loop-documents", "2", "--fixed-steps", "4", "--codec-steps", "2"]
+    places = [
+        "--work",
+        tmp_path / "work",
+        "--out",
+        tmp_path / "report.json",
+        "--source",
+        tmp_path / "texts.jsonl",
+    ]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.workers", *options, *places, "--only", "small", "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode in (0, 1), done.stderr
+    section = json.loads(done.stdout)["sections"]["small"]
+    assert [figure["name"] for figure in section["figures"]] == [
+        "workers, the whole sample: blocks",
+        "loop, until a document passes: blocks",
+        "loop, 4 steps: blocks",
+    ]
+    assert any("4.00 steps a block" in note for note in section["notes"])
+    assert section == json.loads((tmp_path / "report.json").read_text())["sections"]["small"]

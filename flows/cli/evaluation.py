@@ -18,6 +18,7 @@ from flows.cli.demo import headlines
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.package import package as write_package
 from flows.cli.package import reproduce
+from flows.cli.rate_figures import evaluate_rate, rate_lines
 from flows.cli.reading_figures import evaluate_reading, reading_lines
 from flows.cli.replacement_figures import evaluate_replacement, replacement_lines
 from flows.cli.session import Session
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 app = App(name="eval", help="Attachment evaluations against a pinned snapshot.")
 app.command(write_package, name="package")
 RESULTS = Path("results")
-Subject = Literal["attachment", "reading", "replacement", "audit", "addressing", "questions", "skills"]
+Subject = Literal[
+    "attachment", "reading", "replacement", "audit", "addressing", "questions", "skills", "rate"
+]
 
 
 @app.command
@@ -63,7 +66,7 @@ def run(
         scores of the tasks that share nothing; addressing: how well the snapshot's index finds its
         memories, beside a dense and a lexical baseline; questions: how well paragraphs, made memories with
         its codec, are found by questions on them; skills: the arithmetic skills, built if they are not
-        there.
+        there; rate: what documents of the pinned corpus lose in cells of several widths and number formats.
     snapshot
         Evaluate this one, with what the store says about it, instead of what the pin files name: its id, at
         least eight digits of it, a tag or a head.
@@ -77,7 +80,7 @@ def run(
         packaged one; exit code 8 where one differs by more than processors do.
     out
         Folder for summary.json, metrics.json, report.html and plots/, or for reading.json, replacement.json,
-        addressing.json, questions.json, skills.json or reproduction.json.
+        addressing.json, questions.json, skills.json, rate.json or reproduction.json.
     """
     from flows.errors import UsageError
     from flows.params import load_params
@@ -94,6 +97,11 @@ def run(
         if snapshot is not None or core is not None:
             raise UsageError("--snapshot and --core go with attachment; skills are named by their parameters")
         evaluate_skills(chosen, session, out)
+        return
+    if subject == "rate":
+        if snapshot is not None or core is not None:
+            raise UsageError("--snapshot and --core go with attachment; rate measures the pinned corpus")
+        evaluate_rate(chosen, session, out)
         return
     if subject in ("addressing", "questions"):
         if core is not None:
@@ -223,6 +231,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         return replacement_lines(figures)
     if "reading" in figures:
         return reading_lines(figures)
+    if "points" in figures:
+        return rate_lines(figures)
     return addressing_lines(figures) if "searchers" in figures else headlines(figures)
 
 

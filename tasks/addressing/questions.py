@@ -91,8 +91,8 @@ def remember(
     dense = DenseIndex.of(np.stack([one.key_C for one in decoded]))
     index = Index(Sources(readout, charts, dense, CodecCueEncoder(codec)), None, retrieval.search)
     values = sum(record.cells_NC.numel() for record in records)
-    width = 1 if memory.dtype == "int8" else 2
-    return Remembered(index, right / readout.size, values * width)
+    bits = {"bfloat16": 16, "int8": 8, "int4": 4}[memory.dtype]
+    return Remembered(index, right / readout.size, values * bits // 8)
 
 
 def ask(

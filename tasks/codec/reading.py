@@ -73,6 +73,12 @@ def _score(
     margins, losses, gradients, ranks = [], [], [], []
     for start in range(0, len(tokens_M), chunk):
         rows = slice(start, start + chunk)
+        if not mask_M[rows].any():  # empty places of a tile
+            margins.append(torch.zeros_like(slots_MS[rows, 0]))
+            losses.append(margins[-1])
+            gradients.append(torch.zeros_like(slots_MS[rows]))
+            ranks.append(tokens_M[rows].unsqueeze(1).expand(-1, rivals))
+            continue
         target_M1 = tokens_M[rows].unsqueeze(1)
         logits_MV = slots_MS[rows] @ head_VS.T
         true_M1 = logits_MV.gather(1, target_M1)

@@ -4,6 +4,7 @@ from tasks.memory.cells import MemoryCells, decode_cells, encode_cells
 from tasks.memory.figures import SPAN, Figures, measure, pool
 from tasks.memory.outcome import Outcome, ShardResult, summarise
 from tasks.memory.params import MemoryParams
+from tasks.memory.record import missing_records, recorded
 from tasks.memory.step import build_shard
 from tasks.memory.tiles import Tiles
 from tasks.memory.worker import WorkedDocument, work_documents
@@ -21,7 +22,9 @@ __all__ = [
     "decode_cells",
     "encode_cells",
     "measure",
+    "missing_records",
     "pool",
+    "recorded",
     "summarise",
     "work_documents",
 ]

@@ -13,7 +13,8 @@ from tasks.errors import BadPayload
 
 @dataclass(frozen=True)
 class MemoryCells:
-    """A document's cells as stored: bfloat16 (N, C), or int8 (N, C) with float32 scales (N,).
+    """A document's cells as stored: bfloat16 (N, C), or int8 (N, C) or int4 in uint8 (N, C / 2) with float32
+    scales (N,).
 
     `length` is the number of tokens they stand for; the last cell may hold fewer than the others.
     """
@@ -43,7 +44,7 @@ class MemoryCells:
 
 
 def encode_cells(memory: MemoryCells) -> bytes:
-    """Safetensors payload: `cells`, `length` int32 (1,), `scale` for int8; equal cells give equal bytes."""
+    """Safetensors payload: `cells`, `length` int32 (1,), `scale` of whole numbers; equal for equal cells."""
     tensors = {"cells": memory.cells_NC, "length": torch.tensor([memory.length], dtype=torch.int32)}
     if memory.scale_N is not None:
         tensors["scale"] = memory.scale_N
@@ -62,12 +63,13 @@ def decode_cells(payload: bytes, architecture: CodecArchitecture) -> MemoryCells
         cells_NC.dim() == 2
         and length_1.shape == (1,)
         and length_1.dtype == torch.int32
-        and cells_NC.dtype == (torch.bfloat16 if scale_N is None else torch.int8)
+        and cells_NC.dtype in ((torch.bfloat16,) if scale_N is None else (torch.int8, torch.uint8))
         and (scale_N is None or (scale_N.dtype == torch.float32 and scale_N.shape == cells_NC.shape[:1]))
     )
     if not sound:
         raise BadPayload("the payload's tensors are not those of memory cells; check the reference")
-    length, shape = int(length_1), tuple(cells_NC.shape)
+    length, halves = int(length_1), 2 if cells_NC.dtype == torch.uint8 else 1
+    shape = (cells_NC.shape[0], cells_NC.shape[1] * halves)
     blocks = -(-length // architecture.block_tokens)
     if length < 1 or shape != (blocks, architecture.cell_width):
         raise BadPayload(

@@ -12,7 +12,7 @@ from tasks.errors import BadPayload
 from tasks.memory import MemoryCells, decode_cells, encode_cells
 
 SHAPE = CodecArchitecture(block_tokens=8, cell_width=16)
-DTYPES: list[CellDtype] = ["bfloat16", "int8"]
+DTYPES: list[CellDtype] = ["bfloat16", "int8", "int4"]
 
 
 @settings(deadline=None)
@@ -29,7 +29,8 @@ def test_a_payload_gives_the_same_cells_back(length: int, dtype: CellDtype, seed
     assert len(read) == blocks
     assert torch.equal(read.dequantise(), memory.dequantise())
     assert encode_cells(read) == payload
-    torch.testing.assert_close(read.dequantise(), cells_NC, atol=0.03, rtol=0.01)
+    step = {"bfloat16": 0.02, "int8": 0.02, "int4": 0.3}[dtype] * float(cells_NC.abs().max())
+    torch.testing.assert_close(read.dequantise(), cells_NC, atol=step, rtol=0.01)
 
 
 def test_stored_bytes_are_counted_without_the_header() -> None:
@@ -37,6 +38,7 @@ def test_stored_bytes_are_counted_without_the_header() -> None:
 
     assert MemoryCells.from_float(cells_NC, 130, "bfloat16").nbytes == 3 * 1536
     assert MemoryCells.from_float(cells_NC, 130, "int8").nbytes == 3 * 772
+    assert MemoryCells.from_float(cells_NC, 130, "int4").nbytes == 3 * 388
 
 
 def cells(count: int, width: int = 16, dtype: torch.dtype = torch.bfloat16) -> Tensor:
