@@ -39,7 +39,15 @@ def named_commands() -> Iterator[str]:
 def test_every_command_of_the_table_has_help(command: str, tmp_path: Path, home: dict[str, str]) -> None:
     ended = Workplace(tmp_path, home).cellar(*shlex.split(command)[1:], "--help")
     assert ended.code == 0, ended.err
-    assert f"Usage: {command}" in ended.out
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", ended.out).split())
+    words = command.split()
+    named = max(
+        n for n in range(1, len(words) + 1) if f"{text} ".startswith(f"Usage: {' '.join(words[:n])} ")
+    )
+    # What follows the command is one of an argument's choices, an option, or stands for a value.
+    choices = {word for listed in re.findall(r"\[choices: ([^]]*)]", text) for word in listed.split(", ")}
+    options = set(re.findall(r" (--[a-z-]+) ", text))
+    assert {word for word in words[named:] if not word.isupper()} <= choices | options
 
 
 @pytest.mark.parametrize("target", [command.split()[1] for command in COMMANDS if command.startswith("make")])
