@@ -42,11 +42,12 @@ def package(
     from flows.cli.ask import pinned_last
     from flows.held import held
     from flows.params import load_params
+    from store.transfer import check_destination
 
     chosen = load_params(params, set_ or ())
     store = session.open_store()
     opened = store.snapshot(snapshot or pinned_last(session.settings.pins))
-    _refuse_taken(destination)
+    check_destination(destination)  # before the evaluation is made
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_snapshot import evaluate_snapshot
         from flows.provenance.inputs import shards_of
@@ -62,6 +63,7 @@ def package(
             core=Ref.parse(made["core"]),
             corpus=shards_of(store, [Ref.parse(text) for text in made["corpus"]]),
             path=destination,
+            work_dir=session.settings.work_dir / "package",
         )
     result = {
         "path": str(destination),
@@ -92,8 +94,11 @@ def reproduce(path: Path, out: Path, session: "Session") -> None:
 
     make_folder(out, "--out")
     prepare_threads(session.settings)
-    with session.progress("score package", "task-conditions") as progress:
-        found = run_package(str(path), progress)
+    try:
+        with session.progress("score package", "task-conditions") as progress:
+            found = run_package(str(path), progress)
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt("scoring a package begins anew, since nothing of it is kept") from interrupt
     result = asdict(found) | {"package": str(path), "largest": found.largest, "tolerance": TOLERANCE}
     written = out / REPRODUCTION
     written.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -122,7 +127,8 @@ def _lines(result: dict[str, Any]) -> list[str]:
     verdict = (
         "every loss is the packaged one, bit for bit"
         if result["identical"]
-        else f"not bit for bit: losses of tasks differ by up to {result['largest']:.2g} nats per token"
+        else f"not bit for bit: losses of tasks differ by up to {result['largest']:.2g} nats per token, as "
+        "they may with another processor, version of torch or number of threads (CELLAR_THREADS)"
     )
     about = [
         ("snapshot", result["source"]),
@@ -130,11 +136,3 @@ def _lines(result: dict[str, Any]) -> list[str]:
         ("tasks", f"{result['tasks']:,}, {result['elements']:,} memories, {result['seconds']:.1f} s"),
     ]
     return [*columns(about), *columns(rows), verdict]
-
-
-def _refuse_taken(destination: Path) -> None:
-    """Say that something is at the destination before the evaluation is made."""
-    from flows.errors import UsageError
-
-    if destination.exists() or destination.is_symlink():
-        raise UsageError(f"there is something at {destination}; name a new folder or .tar file")

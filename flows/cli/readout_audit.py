@@ -20,19 +20,25 @@ def audit(
         Which snapshot: its id, a tag or a head; otherwise the one that was pinned last.
     """
     from flows.params import load_params
+    from store.errors import ElementNotFound
     from tasks.errors import StaleIndex
     from tasks.retrieval import audit_readout
 
     chosen = load_params(params, set_ or ())
     store = session.open_store()
     pinned = store.snapshot(snapshot or pinned_last(session.settings.pins))
+    readouts = [row for row in pinned.rows("index") if row.name.endswith("/readout")]
+    if not readouts:
+        raise ElementNotFound(
+            f"snapshot {pinned.id[:12]} holds no readout to audit; run `cellar index build` and pin what it "
+            "makes"
+        )
     found = {}
-    for row in pinned.rows("index"):
-        if row.name.endswith("/readout"):
-            with session.progress("audit readout", "memories") as progress:
-                found[row.name] = audit_readout(
-                    store, chosen.retrieval, snapshot=pinned, readout=row.ref, progress=progress
-                )
+    for row in readouts:
+        with session.progress("audit readout", "memories") as progress:
+            found[row.name] = audit_readout(
+                store, chosen.retrieval, snapshot=pinned, readout=row.ref, progress=progress
+            )
     result = {
         "snapshot": pinned.id,
         "readouts": {name: {"passed": one.passed, **asdict(one)} for name, one in found.items()},
@@ -43,7 +49,7 @@ def audit(
         counts = [(what, f"{len(names):,}", " ".join(names[:_SHOWN])) for what, names in wrong]
         held = [("elements", f"{one.elements:,}", ""), ("tokens", f"{one.tokens:,}", "")]
         lines += [name, *columns([*held, *counts])]
-    session.emit(result, lines if found else [*lines, "no readout is pinned in it; build indexes first"])
+    session.emit(result, lines)
     failed = [name for name, one in found.items() if not one.passed]
     if failed:
         raise StaleIndex(

@@ -9,6 +9,7 @@ from store.transfer.check import CheckedExport
 from store.transfer.choice import Choice
 from store.transfer.copy import CopyReport, copy_snapshot
 from store.transfer.export import ExportReport, export_snapshot
+from store.transfer.sink import check_destination
 
 __all__ = [
     "CheckedExport",
@@ -16,6 +17,7 @@ __all__ = [
     "CopyReport",
     "ExportReport",
     "check_archive",
+    "check_destination",
     "copy_snapshot",
     "export_snapshot",
 ]

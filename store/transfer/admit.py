@@ -10,7 +10,7 @@ from store.backend import Backend, open_backend
 from store.backend.local import LocalBackend
 from store.backend.strict_folder import StrictFolder
 from store.backend.tar import TarBackend
-from store.errors import InputError, KeyMissing
+from store.errors import InputError, IntegrityError, KeyMissing
 from store.format import EXPORT, FORMAT_KEY, unseal
 from store.signature import check_signed_by
 from store.store import Store
@@ -28,7 +28,11 @@ def check_archive(
     """
     backend = _open(place)
     _refuse_store(backend)
-    found = check_export(backend, progress=progress)
+    try:
+        found = check_export(backend, progress=progress)
+    except IntegrityError as error:
+        named = str(error) if backend.url.partition(":")[2] in str(error) else f"in {backend.url}: {error}"
+        raise IntegrityError(named) from error
     for key in keys:
         check_signed_by(found.signatures, key, found.snapshot)
     return Store(backend), found

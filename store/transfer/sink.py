@@ -77,6 +77,16 @@ class FolderSink:
         os.close(self._folder)
 
 
+def check_destination(path: Path) -> None:
+    """Raise what `sink_at` would raise at once: `InputError` for a name or place where no export can go."""
+    if not path.name:
+        raise InputError(f"{path} is no name for an export; give a new folder, or a file that ends in .tar")
+    if _COMPRESSED.fullmatch(path.name):
+        raise InputError(f"{path} names a compressed archive; export to a .tar, then compress that file")
+    with _translated(path), _alone(path):
+        pass
+
+
 @contextmanager
 def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
     """Give a sink for a tar file (`.tar`) or a folder that is at `path` once the block has ended well.
@@ -86,10 +96,7 @@ def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
     `path` already, which stays as it is, or `path` is no name; `StorageUnavailable` if the disk is full or
     read-only.
     """
-    if not path.name:
-        raise InputError(f"{path} is no name for an export; give a new folder, or a file that ends in .tar")
-    if _COMPRESSED.fullmatch(path.name):
-        raise InputError(f"{path} names a compressed archive; export to a .tar, then compress that file")
+    check_destination(path)
     hidden = path.with_name(f".{path.name}.{secrets.token_hex(_DIGITS // 2)}.partial")
     with _translated(path):
         with _alone(path):

@@ -6,7 +6,6 @@ Indexes, the corpus and every other memory stay behind.
 """
 
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from tasks.evaluation import (
 )
 from tasks.package.posed import PosedTasks, check_vocabulary, load_posed
 from tasks.package.reproduction import Reproduction, compare
+from tasks.package.scratch import scratch
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index
 
@@ -52,12 +52,14 @@ def write_package(
     core: Ref,
     corpus: Sequence[Ref],
     path: Path,
+    work_dir: Path,
     progress: Progress = silent,
 ) -> ExportReport:
     """Write the evaluation of a core against a snapshot to `path`: a folder, or a file if that ends in .tar.
 
-    The evaluation is made first unless it is published. The same evaluation gives the same file, byte by
-    byte. Raises what `evaluate_attachment` and `export_snapshot` raise; nothing is at `path` then.
+    The evaluation is made first unless it is published; what is chosen is put together in `work_dir`. The
+    same evaluation gives the same file, byte by byte. Raises what `evaluate_attachment` and
+    `export_snapshot` raise; nothing is at `path` then.
     """
     evaluation = evaluate_attachment(
         store, params, snapshot=snapshot, core=core, corpus=corpus, progress=progress
@@ -66,8 +68,8 @@ def write_package(
     tasks, plan = setting.prepare(Index.open(store, snapshot), params)
     names = named_elements(plan)
     posed = PosedTasks(tasks, plan, {name: setting.texts[name] for name in names})
-    with tempfile.TemporaryDirectory(prefix="cellar-package-") as scratch:
-        selection = Store.create(f"file:{scratch}/store")
+    with scratch(work_dir) as folder:
+        selection = Store.create(f"file:{(folder / 'store').absolute()}")
         elements = list(_selected(store, snapshot, core, names, evaluation))
         elements.append(_posed_element(params, posed, evaluation))
         refs = selection.publish(elements, message=f"Evidence of {evaluation.summary_ref.name}")

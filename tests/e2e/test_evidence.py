@@ -19,6 +19,10 @@ def test_a_readout_is_audited_a_core_reads_and_a_memory_is_replaced(
     assert found["passed"] is True
     assert found["elements"] == copy.store.snapshot("docs").kinds["memory"]
 
+    memories = copy.pin("memory").snapshot or ""
+    bare = copy.cellar("index", "audit", "--snapshot", memories)
+    assert (bare.code, "holds no readout to audit" in bare.err) == (4, True)
+
     read = copy.cellar("eval", "run", "reading", *SMALL, "--json", **with_server)
     assert read.code == 0, read.err
     result = json.loads(read.out)

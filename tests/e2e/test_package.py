@@ -42,7 +42,9 @@ def test_a_package_is_scored_where_there_is_no_store(
 def test_what_cannot_be_packaged_or_scored_is_said(copy: Workplace) -> None:
     (copy.folder / "taken").mkdir()
     taken = copy.cellar("eval", "package", "taken")
-    assert (taken.code, "there is something at taken" in taken.err) == (2, True)
+    assert (taken.code, "taken exists and is left as it is" in taken.err) == (2, True)
+    lost = copy.cellar("eval", "package", "nowhere/package.tar")
+    assert (lost.code, "there is no folder nowhere" in lost.err) == (2, True)
 
     mixed = copy.cellar("eval", "run", "--package", "taken", "--snapshot", "prod")
     assert (mixed.code, "a package says itself" in mixed.err) == (2, True)

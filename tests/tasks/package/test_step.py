@@ -27,8 +27,15 @@ def place(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer, codec:
 
 def write(place: Place, path: Path) -> Path:
     write_package(
-        place.store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=place.corpus, path=path
+        place.store,
+        PARAMS,
+        snapshot=place.snapshot,
+        core=place.core,
+        corpus=place.corpus,
+        path=path,
+        work_dir=path.parent / "work",
     )
+    assert list((path.parent / "work").iterdir()) == []
     return path
 
 
@@ -90,7 +97,7 @@ def test_every_changed_byte_is_noticed(packaged: Path, tmp_path: Path, place: Pl
     data[len(data) // 2] ^= 1
     tar.write_bytes(data)
 
-    with pytest.raises(IntegrityError):
+    with pytest.raises(IntegrityError, match=r"package\.tar"):
         run_package(str(tar))
 
 
