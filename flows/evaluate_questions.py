@@ -26,6 +26,7 @@ def _evaluate(settings: Settings, params: Params, snapshot: str, path: str) -> d
             params.retrieval,
             snapshot=opened,
             path=Path(path),
+            longest=params.corpus.max_characters,
             progress=progress,
         )
     return {

@@ -36,9 +36,11 @@ def evaluate_questions(
     """Ask the questions of a file with the codec of a snapshot, or of the pin files; write questions.json."""
     from flows.errors import UsageError
     from flows.settings import make_folder
+    from tasks.addressing import read_squad
 
     if not data.is_file():
         raise UsageError(f"there is no file {data}; give one in the SQuAD layout with --data")
+    read_squad(data, longest=params.corpus.max_characters)  # what is wrong is said before a server is started
     opened = session.open_store().snapshot(snapshot or pinned_last(session.settings.pins))
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:

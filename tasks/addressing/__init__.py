@@ -5,7 +5,7 @@ from tasks.addressing.params import AddressingParams, QuestionParams
 from tasks.addressing.questions import QuestionSample
 from tasks.addressing.run import AddressingEvaluator
 from tasks.addressing.samples import AddressingSample
-from tasks.addressing.squad import Paragraph, Question, QuestionSet, read_squad
+from tasks.addressing.squad import LONGEST_QUESTION, Paragraph, Question, QuestionSet, read_squad
 from tasks.addressing.step import (
     evaluate_addressing,
     evaluate_questions,
@@ -15,6 +15,7 @@ from tasks.addressing.step import (
 from tasks.addressing.summary import summarise
 
 __all__ = [
+    "LONGEST_QUESTION",
     "AddressingEvaluator",
     "AddressingParams",
     "AddressingSample",

@@ -11,7 +11,7 @@ from tasks.addressing.params import AddressingParams, QuestionParams
 from tasks.addressing.questions import QuestionSample, ask, remember, summarise_questions
 from tasks.addressing.run import AddressingEvaluator
 from tasks.addressing.samples import AddressingSample
-from tasks.addressing.squad import QuestionSet, read_squad
+from tasks.addressing.squad import LONGEST_PARAGRAPH, QuestionSet, read_squad
 from tasks.addressing.summary import summarise
 from tasks.assembly import worker_documents
 from tasks.codec import load_codec
@@ -96,6 +96,7 @@ def evaluate_questions(
     *,
     snapshot: Snapshot,
     path: Path,
+    longest: int = LONGEST_PARAGRAPH,
     progress: Progress = silent,
 ) -> PublishedEvaluation:
     """Ask the questions of a file in the SQuAD layout for the paragraphs that they are about.
@@ -106,9 +107,10 @@ def evaluate_questions(
     parameters, codec, tokenizer and content of the file. `progress` counts groups of blocks that became
     memories.
 
-    Raises `BadCorpus` for a file that cannot be read or has another layout.
+    Raises `BadCorpus` for a file that cannot be read, has another layout, or a text that is too
+    long: more than `longest` characters of a paragraph.
     """
-    asked = read_squad(path)
+    asked = read_squad(path, longest=longest)
     codec, tokenizer = snapshot.one("codec"), snapshot.one("tokenizer")
     chosen = {
         "questions": params.model_dump(mode="json"),

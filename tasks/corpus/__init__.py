@@ -1,6 +1,6 @@
 """Corpora: documents read from where they lie, spread over shards, and the tokenizer learned on half."""
 
-from tasks.corpus.document import Document, Skipped
+from tasks.corpus.document import Document, Skipped, fault_of
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.corpus.preview import CorpusPreview, preview
 from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
@@ -31,6 +31,7 @@ __all__ = [
     "TokenizerParams",
     "element_split",
     "encode_shard",
+    "fault_of",
     "ingest",
     "is_worker_shard",
     "load_shard",

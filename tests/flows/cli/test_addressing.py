@@ -46,6 +46,19 @@ def test_what_goes_with_questions_is_said_in_a_sentence(
     assert err.count("\n") == 1
 
 
+def test_a_bad_file_of_questions_is_refused_before_a_store_is_opened(cellar: Cellar, workplace: Path) -> None:
+    paragraph = {"context": "Water boils.", "qas": [{"question": "What boils?"}]}
+    Path("q.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    asked = ("eval", "run", "questions", "--data", "q.json")
+    code, _, err = cellar(*asked, "--set", "corpus.max_characters=11")
+    assert code == 2
+    assert err == (
+        "cellar: q.json: the 'context' of article 1, paragraph 1 is unusable: longer than 11 characters; "
+        "correct the file\n"
+    )
+    assert "no store" in cellar(*asked)[2]
+
+
 def test_a_missing_pin_is_said_before_anything_starts(cellar: Cellar, workplace: Path) -> None:
     cellar("init")
     code, _, err = cellar("eval", "run", "addressing")
@@ -74,10 +87,6 @@ def test_addressing_of_the_pin_files_is_evaluated_and_shown(cellar: Cellar, work
     assert shown.startswith("coordinate-assisted: ")
     assert re.search(r"quote_continuation\s+20%\s+bm25\s+[01]\.", shown)
 
-    Path("bad.json").write_text("{}")
-    code, _, err = cellar("eval", "run", "questions", "--data", "bad.json")
-    assert code == 2
-    assert "has not the SQuAD layout" in err
     text = "Water boils at a hundred degrees. Ice floats on water because it is lighter than water."
     paragraph = {"context": text, "qas": [{"question": "When does water boil?"}]}
     other = {"context": "Lists are mutable sequences, and tuples are immutable ones of them.", "qas": []}
