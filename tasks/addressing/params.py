@@ -4,6 +4,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tasks.evaluation import MOST_RESAMPLES, MOST_TASKS
+
 
 class AddressingParams(BaseModel):
     """Which cues are asked for, how they are changed, and what the baselines are."""
@@ -14,7 +16,7 @@ class AddressingParams(BaseModel):
         default="addressing", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
     )
     seed: int = Field(default=13, ge=0, description="Seed of tasks, changed tokens and resamples.")
-    tasks: int = Field(default=500, ge=1, description="Most tasks of each kind.")
+    tasks: int = Field(default=500, ge=1, le=MOST_TASKS, description="Most tasks of each kind.")
     cue_tokens: int = Field(default=32, ge=2, le=64, description="Known tokens of a cue.")
     answer_tokens: int = Field(
         default=8, ge=1, le=64, description="Tokens of a continuation and of a masked span."
@@ -31,8 +33,12 @@ class AddressingParams(BaseModel):
     candidates: int = Field(default=64, ge=1, description="Candidates that count for candidate recall.")
     bm25_k1: float = Field(default=1.5, ge=0, description="How soon repetitions of a token stop counting.")
     bm25_b: float = Field(default=0.75, ge=0, le=1, description="How much BM25 damps long elements.")
-    timed_queries: int = Field(default=200, ge=1, description="Most cues behind the rates of a searcher.")
-    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples of documents.")
+    timed_queries: int = Field(
+        default=200, ge=1, le=MOST_TASKS, description="Most cues behind the rates of a searcher."
+    )
+    resamples: int = Field(
+        default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of documents."
+    )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
 
     @model_validator(mode="after")
@@ -52,6 +58,10 @@ class QuestionParams(BaseModel):
         default="questions", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
     )
     seed: int = Field(default=14, ge=0, description="Seed of scrambled sentences and resamples.")
-    scrambled: int = Field(default=400, ge=1, description="Most sentences that the signals are weighed on.")
-    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples of articles.")
+    scrambled: int = Field(
+        default=400, ge=1, le=MOST_TASKS, description="Most sentences that the signals are weighed on."
+    )
+    resamples: int = Field(
+        default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of articles."
+    )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Coverage of the intervals.")

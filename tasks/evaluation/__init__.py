@@ -15,7 +15,7 @@ from tasks.evaluation.conditions import (
 from tasks.evaluation.evidence import EvidenceReader, Shown
 from tasks.evaluation.gains import Gains, gains
 from tasks.evaluation.language import LanguageFigures, language_figures
-from tasks.evaluation.params import EvaluationParams
+from tasks.evaluation.params import MOST_RESAMPLES, MOST_TASKS, EvaluationParams
 from tasks.evaluation.publication import (
     PublishedEvaluation,
     SubjectName,
@@ -34,6 +34,8 @@ from tasks.evaluation.summary import summarise
 from tasks.evaluation.tasks import PREFIX, QUOTE, AttachmentTask, make_tasks
 
 __all__ = [
+    "MOST_RESAMPLES",
+    "MOST_TASKS",
     "PREFIX",
     "QUOTE",
     "AccountRow",

@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.assembly import CoreArchitecture
+from tasks.evaluation import MOST_RESAMPLES, MOST_TASKS
 from tasks.skills.program import Division
 
 LARGEST_MAGNITUDE = 3_037_000_499
@@ -126,8 +127,10 @@ class SkillEvaluationParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(default=12, ge=0)
-    tasks: int = Field(default=2_000, ge=5, description="Tasks in each range.")
-    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples of phrasings.")
+    tasks: int = Field(default=2_000, ge=5, le=MOST_TASKS, description="Tasks in each range.")
+    resamples: int = Field(
+        default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of phrasings."
+    )
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from flows.errors import ParamsError
 from flows.params import Params, load_params, parameter_names
+from tasks.evaluation import MOST_RESAMPLES, MOST_TASKS
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +81,42 @@ def test_a_wrong_file_is_named_with_what_is_wrong(text: str, message: str) -> No
         load_params()
 
     assert message in str(error.value)
+
+
+def test_tasks_of_which_none_is_left_are_refused() -> None:
+    none = ["evaluation.prefix_tasks=0", "evaluation.quote_tasks=0"]
+
+    with pytest.raises(
+        ParamsError, match="parameters: evaluation: prefix_tasks and quote_tasks are both 0, so"
+    ):
+        load_params(None, none)
+
+    assert load_params(None, none[1:]).evaluation.prefix_tasks == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("evaluation.prefix_tasks", MOST_TASKS),
+        ("evaluation.quote_tasks", MOST_TASKS),
+        ("evaluation.addressing_queries", MOST_TASKS),
+        ("evaluation.dense_queries", MOST_TASKS),
+        ("evaluation.per_document", 1_000),
+        ("evaluation.resamples", MOST_RESAMPLES),
+        ("addressing.tasks", MOST_TASKS),
+        ("addressing.timed_queries", MOST_TASKS),
+        ("addressing.resamples", MOST_RESAMPLES),
+        ("questions.scrambled", MOST_TASKS),
+        ("questions.resamples", MOST_RESAMPLES),
+        ("skills.evaluation.tasks", MOST_TASKS),
+        ("skills.evaluation.resamples", MOST_RESAMPLES),
+    ],
+)
+def test_counts_that_no_time_suffices_for_are_refused(name: str, most: int) -> None:
+    load_params(None, [f"{name}={most}"])
+
+    with pytest.raises(ParamsError, match=f"--set {name}={most + 1}: input should be less than or equal to"):
+        load_params(None, [f"{name}={most + 1}"])
 
 
 def test_an_empty_file_changes_nothing() -> None:

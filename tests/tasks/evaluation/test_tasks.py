@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tasks.evaluation import PREFIX, AttachmentTask, EvaluationParams, make_tasks
@@ -28,6 +28,7 @@ def test_cue_and_target_are_the_documents_own_tokens(
     cap=st.integers(1, 5),
 )
 def test_counts_stay_within_their_limits(lengths: list[int], prefix: int, quote: int, cap: int) -> None:
+    assume(prefix or quote)
     params = EvaluationParams(
         prefix_tasks=prefix, quote_tasks=quote, per_document=cap, cue_tokens=6, target_tokens=3
     )
