@@ -28,10 +28,11 @@ from flows.report.plots import (
     share_bar,
     stage_chart,
 )
+from flows.report.rates import rate_chart, rates
 from flows.report.skills import skills
 
 _COLOURS = {"standalone": STANDALONE, "external": EXTERNAL, "oracle": ORACLE}
-_CHARTS = ("nll", "greedy_exact", "gain", "recall", "stages")
+_CHARTS = ("nll", "greedy_exact", "gain", "recall", "rate", "stages")
 
 
 def write_report(summary: Mapping[str, Any], folder: Path) -> Path:
@@ -72,6 +73,7 @@ def _render(summary: Mapping[str, Any], rows: Sequence[ConditionRow], charts: Ma
             leakage=leakage(summary),
             addressing=addressing(summary),
             skills=skills(summary),
+            rates=rates(summary),
             rejected=list(summary.get("rejected_documents") or ()),
             most_rejected=report_views.MOST_REJECTED,
             accounts=report_views.accounts(summary),
@@ -111,6 +113,7 @@ def _charts(summary: Mapping[str, Any], rows: Sequence[ConditionRow]) -> dict[st
         ),
         gain_chart(summary.get("gain") or {}),
         recall_chart(addressing(summary)),
+        rate_chart(rates(summary)),
         stage_chart(report_views.stages(summary)),
     ]
     return {chart.name: chart for chart in drawn if chart is not None}

@@ -25,7 +25,8 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     """Everything that follows from what was pinned: counts, codec, retrieval, conditions, gains, accounts.
 
     `leakage` is the newest audit of the evaluation, `addressing` the newest evaluation of the snapshot's
-    index, and `skills` the newest one of skills in the store; each is missing where there is none yet.
+    index, `skills` the newest one of skills in the store, and `rate` the newest one of smaller cells with the
+    same tokenizer; each is missing where there is none yet.
     Figures are reproducible; seconds, milliseconds and rates are those of the run that published the
     evaluation.
     """
@@ -41,6 +42,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
         "leakage": _leakage(store, ref),
         "addressing": _newest(store, "addressing", snapshot=evaluation.snapshot),
         "skills": _newest(store, "skills"),
+        "rate": _newest(store, "rate", tokenizer=str(pins["tokenizer"].one("tokenizer"))),
     }
     return {
         **{name: memory[name] for name in _COUNTS},

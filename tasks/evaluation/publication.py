@@ -10,7 +10,7 @@ from tasks.errors import BadPayload
 
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
-SubjectName = Literal["addressing", "audit", "questions", "reading", "replacement", "skills"]
+SubjectName = Literal["addressing", "audit", "questions", "rate", "reading", "replacement", "skills"]
 """What is evaluated, besides aligned attachments."""
 
 

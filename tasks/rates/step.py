@@ -105,6 +105,7 @@ def evaluate_rate(
         recipe=recipe,
         requires=[*(ref.version for ref in refs.values()), tokenizer.version],
         provenance={
+            "subject": "rate",
             "params": params.model_dump(mode="json"),
             "codecs": [str(ref) for ref in refs.values()],
             "tokenizer": str(tokenizer),

@@ -27,7 +27,7 @@ HOSTILE = (
     "</pre><script>alert(1)</script><img src=\"x\" onerror='a'>"
     "\x1b[31m\x00\u202e\ud800 {{ 7*7 }} $\\frac$ &amp;"
 )
-SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage", "addressing", "skills"}
+SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage", "addressing", "skills", "rate"}
 
 
 class Page(HTMLParser):
@@ -105,7 +105,7 @@ def test_the_page_asks_for_nothing_outside_itself(tmp_path: Path) -> None:
 def test_every_table_has_a_caption_and_every_chart_its_words(page: Page) -> None:
     assert len(page.named("table")) == len(page.named("caption")) > 5
     charts = page.named("svg")
-    assert len(charts) == 5
+    assert len(charts) == 6
     assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
     assert any("retrieved 0.69" in str(chart["aria-label"]) for chart in charts)
 
@@ -202,9 +202,33 @@ def test_skills_are_told_by_interface_and_range(page: Page) -> None:
     assert "positionalbeyond those of training another value" in text
 
 
+def test_smaller_cells_are_told_with_what_they_lose(page: Page) -> None:
+    text = plain(page.text)
+    [words] = [
+        plain(str(chart["aria-label"]))
+        for chart in page.named("svg")
+        if "as cells take fewer bytes" in str(chart["aria-label"])
+    ]
+
+    assert "bfloat16: 128 B a block 17.4 %, 256 B a block 43.1 %" in words
+    assert "int4: 36 B a block 9.6 %" in words
+    assert "768 numbers in int4: 388 B a block, 100.0 %" in text
+    assert "bfloat16 64128 B 17.4 %" in text
+
+
 @pytest.mark.parametrize(
     ("name", "figures"),
     [
+        ("rate", {"points": [None, {"width": 3}, {"width": "x", "dtype": 3}]}),
+        (
+            "rate",
+            {
+                "points": [
+                    {"width": 3, "dtype": "odd", "bytes_per_block": 7, "token_recall": 0.5, "by_rarity": [3]}
+                ],
+                "smallest": {"least_recall": 0.9, "point": None},
+            },
+        ),
         ("addressing", {"table": [None, 3, {"kind": 3}]}),
         ("addressing", {"table": [{"kind": "all", "searcher": "odd", "corruption": 0.5}]}),
         ("addressing", {"table": {"kind": "all"}, "tasks": "many"}),
