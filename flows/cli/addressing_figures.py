@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.cli.ask import pinned_last
 from flows.cli.launch import orchestration
-from flows.cli.published import ranged, show_published
+from flows.cli.published import Figures, ranged, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -27,7 +27,7 @@ def evaluate_addressing(params: "Params", session: Session, *, snapshot: str | N
         from flows.evaluate_addressing import evaluate_addressing as flow
 
         made = flow(params, settings, opened.id, corpus)
-    show_published(session, made, out / "addressing.json", addressing_lines)
+    show_published(session, made, out, ADDRESSING)
 
 
 def evaluate_questions(
@@ -47,7 +47,7 @@ def evaluate_questions(
         from flows.evaluate_questions import evaluate_questions as flow
 
         made = flow(params, settings, opened.id, data.absolute())
-    show_published(session, made, out / "questions.json", question_lines)
+    show_published(session, made, out, QUESTIONS)
 
 
 def addressing_lines(result: dict[str, Any]) -> list[str]:
@@ -84,3 +84,7 @@ def question_lines(result: dict[str, Any]) -> list[str]:
     )
     weights = ", ".join(f"{name} {weight:.3f}" for name, weight in result["weights"].items())
     return [head, *columns(rows), f"weights   {weights}"]
+
+
+ADDRESSING = Figures("addressing.json", "searchers", addressing_lines)
+QUESTIONS = Figures("questions.json", "weights", question_lines)

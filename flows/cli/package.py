@@ -1,17 +1,15 @@
 """Packages of evaluations from the command line: write one, score one again and compare."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.cli.published import Figures, write_figures
 from flows.formatting import columns, size
 
 if TYPE_CHECKING:
     from flows.cli.session import Session
-
-REPRODUCTION = "reproduction.json"
 
 
 def package(
@@ -100,9 +98,7 @@ def reproduce(path: Path, out: Path, session: "Session") -> None:
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("scoring a package begins anew, since nothing of it is kept") from interrupt
     result = asdict(found) | {"package": str(path), "largest": found.largest, "tolerance": TOLERANCE}
-    written = out / REPRODUCTION
-    written.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*_lines(result), f"wrote {written}"])
+    write_figures(session, result, out, REPRODUCTION)
     if not found.largest <= TOLERANCE:
         from store.errors import ThresholdNotMet
 
@@ -112,7 +108,8 @@ def reproduce(path: Path, out: Path, session: "Session") -> None:
         )
 
 
-def _lines(result: dict[str, Any]) -> list[str]:
+def reproduction_lines(result: dict[str, Any]) -> list[str]:
+    """What came out when a package was scored again, beside what it says, for people."""
     rows = [("condition", "packaged", "found", "largest difference", "tasks that differ")]
     rows += [
         (
@@ -136,3 +133,6 @@ def _lines(result: dict[str, Any]) -> list[str]:
         ("tasks", f"{result['tasks']:,}, {result['elements']:,} memories, {result['seconds']:.1f} s"),
     ]
     return [*columns(about), *columns(rows), verdict]
+
+
+REPRODUCTION = Figures("reproduction.json", "identical", reproduction_lines)

@@ -1,27 +1,39 @@
-"""A published evaluation, written to a file and shown."""
+"""Figures of evaluations: the file that each kind is written to, and how it is shown."""
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flows.cli.session import Session
 
 
-def show_published(
-    session: Session, made: Mapping[str, Any], path: Path, lines: Callable[[dict[str, Any]], list[str]]
-) -> None:
-    """Write the `evaluation` that a flow made to a file, with what else it made and the costs; show lines."""
+@dataclass(frozen=True)
+class Figures:
+    """A kind of figures: its file, the member that no other kind has, and its lines for people."""
+
+    file: str
+    member: str
+    lines: Callable[[dict[str, Any]], list[str]]
+
+
+def write_figures(session: Session, result: dict[str, Any], out: Path, kind: Figures) -> None:
+    """Write figures into a folder, and show them."""
+    path = out / kind.file
+    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    session.emit(result, [*kind.lines(result), f"wrote {path}"])
+
+
+def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: Figures) -> None:
+    """Write the `evaluation` that a flow made into a folder, with what else it made and costs; show it."""
     from store import Ref
 
     store = session.open_store()
     evaluation = Ref.parse(made["evaluation"])
     row = store.catalog().get(evaluation.version)
     costs = {} if row is None else dict(row.facts)
-    summary = json.loads(store.read(evaluation))
-    result = {**made, **summary, "costs": costs}
-    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*lines(result), f"wrote {path}"])
+    write_figures(session, {**made, **json.loads(store.read(evaluation)), "costs": costs}, out, kind)
 
 
 def ranged(figure: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import orchestration
-from flows.cli.published import show_published
+from flows.cli.published import Figures, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -23,7 +23,7 @@ def evaluate_rate(params: "Params", session: Session, out: Path) -> None:
         from flows.evaluate_rate import evaluate_rate as flow
 
         made = flow(params, settings, corpus, tokenizer)
-    show_published(session, made, out / "rate.json", rate_lines)
+    show_published(session, made, out, RATE)
 
 
 def rate_lines(result: dict[str, Any]) -> list[str]:
@@ -77,3 +77,6 @@ def _range(start: int, end: int | None) -> str:
     if end is None:
         return f"{start}+"
     return str(start) if start == end else f"{start}-{end}"
+
+
+RATE = Figures("rate.json", "points", rate_lines)

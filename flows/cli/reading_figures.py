@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import orchestration
-from flows.cli.published import ranged, show_published
+from flows.cli.published import Figures, ranged, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -24,7 +24,7 @@ def evaluate_reading(
         from flows.evaluate_reading import evaluate_reading as flow
 
         made = flow(params, settings, identity, named)
-    show_published(session, made, out / "reading.json", reading_lines)
+    show_published(session, made, out, READING)
 
 
 def subject(session: Session, snapshot: str | None, core: str | None) -> tuple[str, str | None]:
@@ -70,3 +70,6 @@ def reading_lines(result: dict[str, Any]) -> list[str]:
         )
     gains = [(name.replace("_", " "), ranged(found)) for name, found in result["gain"]["intervals"].items()]
     return [head, *columns(rows), "", *columns(gains)]
+
+
+READING = Figures("reading.json", "reading", reading_lines)

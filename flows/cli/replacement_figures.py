@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import orchestration
-from flows.cli.published import show_published
+from flows.cli.published import Figures, show_published
 from flows.cli.reading_figures import subject
 from flows.cli.session import Session
 from flows.formatting import columns
@@ -25,7 +25,7 @@ def evaluate_replacement(
         from flows.evaluate_replacement import evaluate_replacement as flow
 
         made = flow(params, settings, identity, named)
-    show_published(session, made, out / "replacement.json", replacement_lines)
+    show_published(session, made, out, REPLACEMENT)
 
 
 def replacement_lines(result: dict[str, Any]) -> list[str]:
@@ -74,3 +74,6 @@ def replacement_lines(result: dict[str, Any]) -> list[str]:
         for name, found in (result["follows"] or {}).items()
     ]
     return [*columns(rows), "", *columns(table), "", *columns(followed)]
+
+
+REPLACEMENT = Figures("replacement.json", "replaced", replacement_lines)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.launch import orchestration
-from flows.cli.published import ranged, show_published
+from flows.cli.published import Figures, ranged, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -21,7 +21,7 @@ def evaluate_skills(params: "Params", session: Session, out: Path) -> None:
         from flows.evaluate_skills import evaluate_skills as flow
 
         made = flow(params, settings)
-    show_published(session, made, out / "skills.json", skill_lines)
+    show_published(session, made, out, SKILLS)
 
 
 def skill_lines(result: dict[str, Any]) -> list[str]:
@@ -46,3 +46,6 @@ def skill_lines(result: dict[str, Any]) -> list[str]:
                     name, count = f"intervention {interface}, {stratum}", f"{found[stratum]['n']:,}"
                     rows.append((name, range_, count, f"follows {follows}", f"stays {stays}", ""))
     return columns(rows)
+
+
+SKILLS = Figures("skills.json", "routing", skill_lines)

@@ -37,6 +37,8 @@ def test_a_package_is_scored_where_there_is_no_store(
     )
     assert not elsewhere.path.exists()
     assert json.loads((elsewhere.folder / "results/reproduction.json").read_text()) == found
+    shown = elsewhere.cellar("eval", "show", "results")
+    assert (shown.code, "every loss is the packaged one, bit for bit" in shown.out) == (0, True)
 
 
 def test_what_cannot_be_packaged_or_scored_is_said(copy: Workplace) -> None:

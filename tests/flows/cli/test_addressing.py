@@ -32,7 +32,7 @@ def test_addressing_has_no_core_to_choose(cellar: Cellar, workplace: Path) -> No
     ("arguments", "sentence"),
     [
         (("questions",), "questions need a file of them"),
-        (("addressing", "--data", "q.json"), "questions need a file of them"),
+        (("addressing", "--data", "q.json"), "--data goes with questions, not with addressing"),
         (("questions", "--data", "q.json", "--core", "core/assembly"), "--core goes with attachment"),
         (("questions", "--data", "nothing.json"), "there is no file nothing.json"),
     ],
@@ -83,7 +83,8 @@ def test_addressing_of_the_pin_files_is_evaluated_and_shown(cellar: Cellar, work
     assert evaluated["searchers"] == ["charts", "dense", "bm25"]
     assert {row["corruption"] for row in evaluated["table"]} == {0.0, 0.2}
     assert json.loads(Path("figures/addressing.json").read_text()) == evaluated
-    shown = cellar("eval", "show", "figures/addressing.json")[1]
+    shown = cellar("eval", "show", "figures")[1]
+    assert shown == cellar("eval", "show", "figures/addressing.json")[1]
     assert shown.startswith("coordinate-assisted: ")
     assert re.search(r"quote_continuation\s+20%\s+bm25\s+[01]\.", shown)
 

@@ -144,7 +144,8 @@ def test_a_store_without_skills_names_the_command_that_makes_them(cellar: Cellar
 def test_skills_have_no_snapshot_to_choose(cellar: Cellar, workplace: Path) -> None:
     code, _, err = cellar("eval", "run", "skills", "--snapshot", "v1")
     assert code == 2
-    assert "--snapshot and --core go with attachment" in err
+    assert "--snapshot goes with attachment, " in err
+    assert "skills are named by their parameters" in err
     assert cellar("eval", "run", "nothing")[0] == 2
 
 
