@@ -16,7 +16,7 @@ from tasks.evaluation import AttachmentTask, EvaluationSetting
 from tasks.memory import MemoryParams, decode_cells, encode_cells, measure, work_documents
 from tasks.replacement.dependents import Change
 from tasks.replacement.edit import edit, editable, most_asked
-from tasks.replacement.params import ReplacementParams
+from tasks.replacement.params import ReplacementParams, split_version
 from tasks.retrieval import RetrievalParams, index_memories
 
 MEMORY_RECIPE = "replacement.memory/1"
@@ -44,12 +44,12 @@ class Swap:
         """Find the element and its other version, or make that.
 
         Raises `ElementNotFound` for one that the snapshot or the store does not hold, `TooLittleText` where
-        no task of it has an answer that can be edited.
+        no task of it has an answer that can be edited, or no other document says something else.
         """
-        name, _, version = (params.element or most_asked(tasks)).partition("@")
+        name, version = split_version(params.element or most_asked(tasks))
         old = setting.snapshot.get(name)
         ids = None
-        if version:
+        if version is not None:
             ref = Ref(name, version)
         else:
             own = [task for task in tasks if task.element == name]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.errors import TooLittleText
 from tasks.evaluation import AttachmentTask, Condition, Placement, Sample
 from tasks.replacement import Change, changed, concerned, edit, editable, expected, most_asked
 
@@ -43,6 +44,43 @@ def test_an_answer_that_another_cue_shows_stays_and_cues_stay() -> None:
 def test_a_donor_that_says_the_same_is_passed_over() -> None:
     made = edit(TEXT, OWN[1:2], {"memory/b": TEXT[10:14]}, np.random.default_rng(0))
     assert not np.array_equal(made[10:13], TEXT[10:13])
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "others"),
+    [
+        (np.zeros(60, np.uint16), 32, {"memory/b": np.zeros(40, np.uint16)}),
+        (TEXT, 10, {"memory/b": TEXT[:2]}),  # shorter than an answer
+        (TEXT, 10, {"memory/b": TEXT[10:13], "memory/c": TEXT[11:13]}),
+        (TEXT, 10, {}),
+    ],
+)
+def test_where_no_document_says_something_else_that_is_said(
+    text: np.ndarray, offset: int, others: dict[str, np.ndarray]
+) -> None:
+    with pytest.raises(
+        TooLittleText, match="no other document holds 3 tokens that differ from what memory/a"
+    ):
+        edit(text, [task("memory/a", offset, text)], others, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_only_span_that_differs_is_found_from_every_place(seed: int) -> None:
+    same = np.zeros(60, np.uint16)
+    others = {"memory/b": np.array([0] * 30 + [5] + [0] * 9), "memory/c": np.zeros(50, np.uint16)}
+    made = edit(same, [task("memory/a", 32, same)], others, np.random.default_rng(seed))
+    assert set(np.flatnonzero(made).tolist()) <= {32, 33, 34}
+    assert made.sum() == 5
+
+
+def test_only_an_answer_that_is_edited_asks_for_a_donor_of_its_length() -> None:
+    long_cue = replace(task("memory/a", 20), target=TEXT[20:30].astype(np.int64))
+    shown = replace(task("memory/a", 34), cue=TEXT[14:34].astype(np.int64))  # no answer of it is edited
+    assert editable([task("memory/a", 10), shown, long_cue])[0].offset == 10
+    made = edit(
+        TEXT, [task("memory/a", 10), shown, long_cue], {"memory/b": np.arange(3)}, np.random.default_rng(0)
+    )
+    assert np.flatnonzero(made != TEXT).tolist()[:3] == [10, 11, 12]
 
 
 def sample(condition: Condition, name: str, **figures: object) -> Sample:
