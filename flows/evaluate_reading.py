@@ -7,22 +7,18 @@ from flows.engine import bind, flow
 from flows.held import held_at_work
 from flows.params import Params
 from flows.place import open_store, prepare_threads
-from flows.provenance.inputs import core_of, corpora_of, named_core, shards_of
+from flows.provenance.evidence import check_indexed, core_for
+from flows.provenance.inputs import corpora_of, shards_of
 from flows.settings import Settings
 from store import Ref
-from store.errors import ElementNotFound
 
 
 def _find(settings: Settings, params: Params, snapshot: str, core: str | None) -> dict[str, Any]:
     """The references that training and evaluation need: the core and the shards of a snapshot's corpora."""
     store = open_store(settings)
     opened = store.snapshot(snapshot)
-    found = core_of(store, opened, params.assembly) if core is None else named_core(store, opened, core)
-    if found is None:
-        raise ElementNotFound(
-            f"no core of these parameters reads the codec of snapshot {opened.id[:12]}; run `cellar core "
-            "train`"
-        )
+    check_indexed(opened)
+    found = core_for(store, opened, params.assembly, core)
     shards = shards_of(store, corpora_of(store, opened))
     return {"snapshot": opened.id, "core": str(found), "shards": [str(ref) for ref in shards]}
 

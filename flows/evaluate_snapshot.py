@@ -7,6 +7,7 @@ from flows.evaluate_attachment import evaluate_task
 from flows.notices import degraded
 from flows.params import Params
 from flows.place import open_store
+from flows.provenance.evidence import check_indexed
 from flows.provenance.inputs import core_of, corpora_of, named_core, shards_of
 from flows.settings import Settings
 from flows.train_core import train_task
@@ -17,6 +18,7 @@ def _find(settings: Settings, params: AssemblyParams, snapshot: str, core: str |
     """The references that an evaluation of a snapshot needs; no core where one has to be trained."""
     store = open_store(settings)
     opened = store.snapshot(snapshot)
+    check_indexed(opened)  # before a core is trained for it
     chosen = core_of(store, opened, params) if core is None else named_core(store, opened, core)
     corpora = corpora_of(store, opened)
     return {

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.ask import pinned_last
+from flows.cli.evidence import indexed_snapshot, open_snapshot, read_pinned
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures, ranged, show_published
 from flows.cli.session import Session
@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 def evaluate_addressing(params: "Params", session: Session, *, snapshot: str | None, out: Path) -> None:
     """Evaluate the index of a snapshot, or of the pin files, and write addressing.json."""
-    from flows.pins import read_pin
     from flows.settings import make_folder
 
-    corpus = None
-    if snapshot is None:
-        corpus = list(read_pin(session.settings.pins, "corpus").refs)
-    opened = session.open_store().snapshot(snapshot or pinned_last(session.settings.pins))
+    corpus = list(read_pinned(session, "corpus")["corpus"].refs) if snapshot is None else None
+    opened = indexed_snapshot(session, snapshot)
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_addressing import evaluate_addressing as flow
@@ -41,7 +38,9 @@ def evaluate_questions(
     if not data.is_file():
         raise UsageError(f"there is no file {data}; give one in the SQuAD layout with --data")
     read_squad(data, longest=params.corpus.max_characters)  # what is wrong is said before a server is started
-    opened = session.open_store().snapshot(snapshot or pinned_last(session.settings.pins))
+    opened = open_snapshot(session, snapshot)
+    for kind in ("tokenizer", "codec"):
+        opened.one(kind)  # or it is said that there is none, before a server is started
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_questions import evaluate_questions as flow

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from flows.cli.evidence import indexed_snapshot
 from flows.cli.launch import Injected
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.text import Text
 
     from tasks.retrieval import AskHit
@@ -44,7 +43,7 @@ def ask(
     if not words:
         raise UsageError('what are the words? For example: cellar ask "least squares solution"')
     store = session.open_store()
-    chosen = store.snapshot(snapshot or pinned_last(session.settings.pins))
+    chosen = indexed_snapshot(session, snapshot)
     asker = Asker(chosen, Index.open(store, chosen))
     hits = asker.ask(" ".join(words), k=top, context_tokens=context)
     session.emit(
@@ -53,17 +52,6 @@ def ask(
     )
     if not session.as_json:
         print_hits(hits)
-
-
-def pinned_last(pins: "Path") -> str:
-    """The id of the snapshot that the pin file names."""
-    from flows.errors import PinError
-    from flows.pins import read_pin
-
-    try:
-        return str(read_pin(pins, "snapshot").snapshot)
-    except PinError as error:
-        raise PinError(f"{error}, or name a snapshot with --snapshot") from error
 
 
 def _record(hit: "AskHit") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.cli.demo import headlines
+from flows.cli.evidence import exact_core, indexed_snapshot, read_pinned
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures
 from flows.cli.session import Session
@@ -34,14 +35,11 @@ def evaluate_attachment(
 
     An audit of the evaluation that the store has is part of it; with `audited` one is made.
     """
-    from flows.errors import UsageError
     from flows.report.page import write_report
     from flows.report.summary import run_record, summarise, write_metrics, write_summary
     from flows.settings import make_folder
     from flows.timing import work_seconds
 
-    if core is not None and snapshot is None:
-        raise UsageError("--core goes with --snapshot; without it the pin files say which core is meant")
     began = time.monotonic()
     evaluate = _of_pins(chosen, session) if snapshot is None else _of_store(chosen, session, snapshot, core)
     store = session.open_store()
@@ -65,10 +63,12 @@ def evaluate_attachment(
 def _of_pins(params: "Params", session: Session) -> "Evaluate":
     """Evaluate what the pin files name, and leave the pin of the evaluation."""
     from flows.evaluate_attachment import evaluate_attachment
-    from flows.pins import Stage, read_pin, write_pin
+    from flows.pins import Stage, write_pin
 
     before: tuple[Stage, ...] = ("corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core")
-    pins = {stage: read_pin(session.settings.pins, stage) for stage in before}
+    pins = read_pinned(session, *before)
+    # Both are there and go together, or it is said before a server is started.
+    exact_core(session, indexed_snapshot(session, pins["snapshot"].snapshot), str(pins["core"].one("core")))
 
     def evaluate(settings: "Settings") -> "dict[Stage, Pin]":
         pin = evaluate_attachment(params, settings, pins["corpus"], pins["snapshot"], pins["core"])
@@ -85,10 +85,11 @@ def _of_store(params: "Params", session: Session, snapshot: str, core: str | Non
     from store import Ref
 
     store = session.open_store()
-    opened = store.snapshot(snapshot)  # no such snapshot is said before a server is started
+    opened = indexed_snapshot(session, snapshot)
+    exact = exact_core(session, opened, core)
 
     def evaluate(settings: "Settings") -> "dict[Stage, Pin]":
-        made = evaluate_snapshot(params, settings, opened.id, core)
+        made = evaluate_snapshot(params, settings, opened.id, exact)
         corpora, evaluation = made["corpus"], [made["evaluation"], made["samples"]]
         return pins_of(
             store,

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.evidence import exact_core, indexed_snapshot
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.published import Figures, write_figures
 from flows.formatting import columns, size
@@ -37,22 +38,22 @@ def package(
         With this core of the store; otherwise the newest one of the same parameters that reads the snapshot's
         codec, or a new one.
     """
-    from flows.cli.ask import pinned_last
     from flows.held import held
     from flows.params import load_params
     from store.transfer import check_destination
 
     chosen = load_params(params, set_ or ())
     store = session.open_store()
-    opened = store.snapshot(snapshot or pinned_last(session.settings.pins))
     check_destination(destination)  # before the evaluation is made
+    opened = indexed_snapshot(session, snapshot)
+    exact = exact_core(session, opened, core)
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_snapshot import evaluate_snapshot
         from flows.provenance.inputs import shards_of
         from store import Ref
         from tasks.package import write_package
 
-        made = evaluate_snapshot(chosen, settings, opened.id, core)
+        made = evaluate_snapshot(chosen, settings, opened.id, exact)
     with held(store, opened.id, purpose="package"):
         report = write_package(
             store,

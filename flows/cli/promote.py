@@ -120,9 +120,11 @@ def _check_signatures(store: "Store", snapshot: str, keys: "list[Path] | tuple[(
 
 def _evaluation(session: Session, params: "Params") -> "Evaluate":
     """Evaluate by the flow, under the given parameters or others."""
+    from flows.provenance.evidence import check_indexed
 
     def evaluate(snapshot: str, settings: "EvaluationParams | None", core: str | None) -> str:
-        with orchestration(session, session.settings) as place:
+        opened = session.open_store().snapshot(snapshot)
+        with orchestration(session, session.settings, check=lambda _: check_indexed(opened)) as place:
             from flows.evaluate_snapshot import evaluate_snapshot
 
             chosen = params if settings is None else params.model_copy(update={"evaluation": settings})

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.evidence import snapshot_and_core
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures, ranged, show_published
 from flows.cli.session import Session
@@ -18,31 +19,13 @@ def evaluate_reading(
     """Train the cross-reading of a core, or find it, evaluate it, and write reading.json."""
     from flows.settings import make_folder
 
-    identity, named = subject(session, snapshot, core)
+    opened, exact = snapshot_and_core(params, session, snapshot, core)
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_reading import evaluate_reading as flow
 
-        made = flow(params, settings, identity, named)
+        made = flow(params, settings, opened.id, exact)
     show_published(session, made, out, READING)
-
-
-def subject(session: Session, snapshot: str | None, core: str | None) -> tuple[str, str | None]:
-    """The id of a snapshot and the core, of the pin files where no snapshot is given.
-
-    Without a name the core of a given snapshot is None: the newest one of the same parameters is meant.
-    """
-    from flows.errors import UsageError
-    from flows.pins import read_pin
-
-    if snapshot is not None:
-        return session.open_store().snapshot(snapshot).id, core
-    if core is not None:
-        raise UsageError("--core goes with --snapshot; without it the pin files say which core is meant")
-    pins = session.settings.pins
-    pinned = read_pin(pins, "snapshot").snapshot
-    assert pinned is not None, "the snapshot stage pins a snapshot"
-    return session.open_store().snapshot(pinned).id, str(read_pin(pins, "core").one("core"))
 
 
 def reading_lines(result: dict[str, Any]) -> list[str]:

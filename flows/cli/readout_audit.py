@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from flows.cli.ask import pinned_last
+from flows.cli.evidence import open_snapshot
 from flows.cli.launch import Injected, ParamsFile, Set
 from flows.formatting import columns
 
@@ -26,7 +26,7 @@ def audit(
 
     chosen = load_params(params, set_ or ())
     store = session.open_store()
-    pinned = store.snapshot(snapshot or pinned_last(session.settings.pins))
+    pinned = open_snapshot(session, snapshot)
     readouts = [row for row in pinned.rows("index") if row.name.endswith("/readout")]
     if not readouts:
         raise ElementNotFound(

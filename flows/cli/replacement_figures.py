@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.cli.evidence import snapshot_and_core
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures, show_published
-from flows.cli.reading_figures import subject
 from flows.cli.session import Session
 from flows.formatting import columns
 
@@ -18,13 +18,16 @@ def evaluate_replacement(
 ) -> None:
     """Swap a memory's version in a snapshot, evaluate before and after, and write replacement.json."""
     from flows.settings import make_folder
+    from tasks.replacement import find_versions
 
-    identity, named = subject(session, snapshot, core)
+    opened, exact = snapshot_and_core(params, session, snapshot, core)
+    if params.replacement.element is not None:
+        find_versions(session.open_store(), opened, params.replacement.element)
     make_folder(out, "--out")
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_replacement import evaluate_replacement as flow
 
-        made = flow(params, settings, identity, named)
+        made = flow(params, settings, opened.id, exact)
     show_published(session, made, out, REPLACEMENT)
 
 

@@ -119,5 +119,7 @@ def refuse_stray_options(name: SubjectName, asked: Asked) -> None:
         if getattr(asked, option) is not None and not getattr(subject, option):
             others = ", ".join(other for other, one in SUBJECTS.items() if getattr(one, option))
             raise UsageError(f"--{option} goes with {others}; {subject.reads}")
+    if asked.core is not None and asked.snapshot is None:
+        raise UsageError("--core goes with --snapshot; without it the pin files say which core is meant")
     if asked.data is not None and name != "questions":
         raise UsageError(f"--data goes with questions, not with {name}; leave it out")

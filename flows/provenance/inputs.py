@@ -76,9 +76,18 @@ def named_core(store: Store, snapshot: Snapshot, name: str) -> Ref:
 
     Raises `ElementNotFound` if there is none, `StaleInputs` if it reads another codec than the snapshot's.
     """
-    rows = [row for row in choose(store.catalog(), [name]) if row.kind == "core"]
-    if len(rows) != 1:
-        raise ElementNotFound(f"{name} names {len(rows)} cores of the store, not one; name one as core/NAME")
+    try:
+        found = choose(store.catalog(), [name])
+    except ElementNotFound as error:
+        raise ElementNotFound(
+            f"there is no core {name!r} in {store.url}; name one as core/NAME, `cellar log` says what was "
+            "published"
+        ) from error
+    rows = [row for row in found if row.kind == "core"]
+    if not rows:
+        raise ElementNotFound(f"{name} is no core; name one as core/NAME")
+    if len(rows) > 1:
+        raise ElementNotFound(f"{name} fits {len(rows)} cores; name one of them, e.g. {rows[0].name}")
     codec = snapshot.one("codec")
     if codec.version not in rows[0].requires:
         raise StaleInputs(

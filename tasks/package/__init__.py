@@ -2,7 +2,7 @@
 
 from tasks.package.posed import PosedTasks, load_posed
 from tasks.package.reproduction import ConditionLoss, Reproduction, compare
-from tasks.package.step import TOLERANCE, run_package, write_package
+from tasks.package.step import TOLERANCE, is_package, run_package, write_package
 
 __all__ = [
     "TOLERANCE",
@@ -10,6 +10,7 @@ __all__ = [
     "PosedTasks",
     "Reproduction",
     "compare",
+    "is_package",
     "load_posed",
     "run_package",
     "write_package",

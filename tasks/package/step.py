@@ -151,6 +151,11 @@ def run_package(path: str, progress: Progress = silent) -> Reproduction:
     )
 
 
+def is_package(snapshot: Snapshot) -> bool:
+    """Whether a snapshot holds an evaluation's tasks as they were posed, as packages alone do."""
+    return any(row.name.endswith(f"/{POSED}") for row in snapshot.rows("evaluation"))
+
+
 def _evaluation_rows(snapshot: Snapshot) -> tuple[Row, Row, Row]:
     """Summary, samples and posed tasks of a package."""
     rows = {row.name: row for row in snapshot.rows("evaluation")}

@@ -4,6 +4,7 @@ from tasks.replacement.dependents import Change, changed, concerned, expected
 from tasks.replacement.edit import edit, editable, most_asked
 from tasks.replacement.params import ReplacementParams
 from tasks.replacement.step import evaluate_replacement
+from tasks.replacement.swap import find_versions
 
 __all__ = [
     "Change",
@@ -14,5 +15,6 @@ __all__ = [
     "editable",
     "evaluate_replacement",
     "expected",
+    "find_versions",
     "most_asked",
 ]

@@ -46,12 +46,9 @@ class Swap:
         Raises `ElementNotFound` for one that the snapshot or the store does not hold, `TooLittleText` where
         no task of it has an answer that can be edited, or no other document says something else.
         """
-        name, version = split_version(params.element or most_asked(tasks))
-        old = setting.snapshot.get(name)
-        ids = None
-        if version is not None:
-            ref = Ref(name, version)
-        else:
+        old, new = find_versions(store, setting.snapshot, params.element or most_asked(tasks))
+        name, ids = old.name, None
+        if new is None:
             own = [task for task in tasks if task.element == name]
             if not editable(own):
                 raise TooLittleText(
@@ -59,10 +56,7 @@ class Swap:
                 )
             others = {other: text for other, text in setting.test_texts().items() if other != name}
             ids = edit(setting.texts[name], own, others, np.random.default_rng([params.seed, 0]))
-            ref = _publish(store, setting, old, ids, memory)
-        new = store.catalog().get(ref.version)
-        if new is None or new.name != name:
-            raise ElementNotFound(f"{store.url} holds no {ref}; `cellar log` tells what was published")
+            new = _published(store, _publish(store, setting, old, ids, memory))
         architecture = setting.codec.architecture
         cells = [decode_cells(store.read(row), architecture).dequantise().numpy() for row in (old, new)]
         blocks = max(map(len, cells))
@@ -88,6 +82,22 @@ class Swap:
         text = setting.texts[self.old.name]
         text_N = np.zeros(len(text), bool) if self.ids is None else self.ids != text
         return Change(self.old.name, np.repeat(self.different_B, self.block_tokens), text_N)
+
+
+def find_versions(store: Store, snapshot: Snapshot, element: str) -> tuple[Row, Row | None]:
+    """A memory of a snapshot and, where `element` names one, the version of the store to put in its place.
+
+    Raises `ElementNotFound` for one that the snapshot or the store does not hold.
+    """
+    name, version = split_version(element)
+    return snapshot.get(name), None if version is None else _published(store, Ref(name, version))
+
+
+def _published(store: Store, ref: Ref) -> Row:
+    row = store.catalog().get(ref.version)
+    if row is None or row.ref != ref:
+        raise ElementNotFound(f"{store.url} holds no {ref}; `cellar log` tells what was published")
+    return row
 
 
 def _publish(

@@ -124,5 +124,11 @@ def test_a_core_fits_if_it_reads_the_codec_and_has_the_parameters(place: Place) 
     assert named_core(place.store, snapshot, f"core/{params.name}") == longer
     with pytest.raises(StaleInputs, match="codec/c"):
         named_core(place.store, snapshot, str(foreign))
-    with pytest.raises(ElementNotFound):
+    with pytest.raises(ElementNotFound, match="codec/c is no core; name one as core/NAME"):
         named_core(place.store, snapshot, "codec/c")
+    with pytest.raises(ElementNotFound, match=r"there is no core 'nosuch' in .*; name one as core/NAME"):
+        named_core(place.store, snapshot, "nosuch")
+    sibling = core(b"5", place.codec.version, AssemblyParams(name="sibling"))
+    with pytest.raises(ElementNotFound, match=r"core/\* fits 2 cores; name one of them, e.g. core/"):
+        named_core(place.store, snapshot, "core/*")
+    assert named_core(place.store, snapshot, "core/sib*") == sibling
