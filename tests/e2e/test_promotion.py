@@ -49,7 +49,7 @@ def test_an_unknown_snapshot_or_core_is_one_sentence(
     alone = inside("eval", "run", "--core", "core/assembly")
 
     assert (nowhere.code, "no snapshot, tag or head 'head:nowhere'" in nowhere.err) == (4, True)
-    assert (other.code, "names 0 cores" in other.err) == (4, True), other.err
+    assert (other.code, "codec/docs is no core" in other.err) == (4, True), other.err
     assert (alone.code, "--core goes with --snapshot" in alone.err) == (2, True)
 
 
