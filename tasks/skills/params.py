@@ -13,6 +13,10 @@ LARGEST_MAGNITUDE = 3_037_000_499
 """Products of two such numbers stay inside signed 64-bit integers."""
 
 
+_LEAST_SPAN = 100
+"""Magnitudes of the training range: of ten thousand pairs the tenth that is held out cannot be empty."""
+
+
 class Magnitudes(BaseModel):
     """Operands from `low` to `high` in magnitude, of either sign; every number of digits equally often."""
 
@@ -46,6 +50,11 @@ class PhraseParams(BaseModel):
         if any(before.high >= after.low for before, after in pairwise(ranges)):
             raise ValueError(
                 "the ranges train, validation and disjoint overlap; give each its own magnitudes"
+            )
+        if (span := self.train.high - self.train.low + 1) < _LEAST_SPAN:
+            raise ValueError(
+                f"the train range has {span} magnitudes, too few to hold out pairs of operands; give it "
+                f"{_LEAST_SPAN} at least"
             )
         return self
 

@@ -70,5 +70,7 @@ def test_no_value_and_no_phrasing_of_a_test_is_trained_on() -> None:
 def test_ranges_that_overlap_are_refused() -> None:
     with pytest.raises(ValidationError, match="overlap"):
         PhraseParams(disjoint=Magnitudes(low=500, high=5_000))
+    with pytest.raises(ValueError, match="2 magnitudes, too few to hold out"):
+        PhraseParams(train=Magnitudes(low=0, high=1))
     with pytest.raises(ValidationError, match="the first must be smaller"):
         Magnitudes(low=5, high=5)
