@@ -12,22 +12,19 @@ compute with one thread, so that workers differ in nothing but their number. Sec
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.child import measure
-from benchmarks.figures import Section, markdown
-from benchmarks.machine import describe, load
-from benchmarks.report_file import load_report, save_report, say
+from benchmarks.figures import Section
+from benchmarks.kept_sections import report_sections
+from benchmarks.report_file import say
 
 MOST_OVERHEAD, LEAST_GAIN = 1.05, 1.6
 _ONE_THREAD = {"CELLAR_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -94,25 +91,13 @@ SECTIONS: dict[str, Callable[[Bench], Section]] = {"overhead": overhead, "dask":
 def main() -> int:
     """Run the sections that the command line asks for; 0 if all thresholds of all sections are met."""
     options = _options()
-    out: Path = options.out or Path(f"build/benchmarks/orchestration-{options.documents}.json")
-    report = load_report(out) or {"sections": {}}
-    report |= {"machine": describe(options.work), "documents": options.documents}
-    chosen = options.only or [name for name in SECTIONS if name not in report["sections"]]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends and the space is freed
-    if chosen:
-        with _bench(options) as bench:
-            for name in chosen:
-                say(f"{name} ...")
-                before = load()
-                section = SECTIONS[name](bench).to_dict()
-                at = datetime.now(UTC).isoformat(timespec="minutes")
-                report["sections"][name] = {**section, "at": at, "load": [before, load()]}
-                save_report(out, report)
-    lines = _lines(report)
-    out.with_suffix(".md").write_text("\n".join(lines))
-    print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    held = [one for section in report["sections"].values() for one in section["requirements"]]
-    return int(any(one["verdict"] == "FAIL" for one in held))
+    return report_sections(
+        f"orchestration-{options.documents}",
+        options,
+        SECTIONS,
+        lambda: _bench(options),
+        about=f"{options.documents:,} documents, one thread each",
+    )
 
 
 @contextmanager
@@ -142,15 +127,6 @@ def _counts(result: dict[str, Any]) -> str:
         f"in {result['blocks']:,} blocks, {result['steps']:,} steps; {result['packs']:,} packs, "
         f"{result['bytes']:,} bytes in all."
     )
-
-
-def _lines(report: dict[str, Any]) -> list[str]:
-    lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
-    lines += [f"- {report['documents']:,} documents, one thread each", ""]
-    for section in report["sections"].values():
-        before, after = section["load"]
-        lines += [*markdown(section), f"Load of the machine {before} before, {after} after.", ""]
-    return lines
 
 
 def _options() -> argparse.Namespace:

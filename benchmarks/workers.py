@@ -14,22 +14,19 @@ document pass. They work on a few documents of the sample, evenly spread. Codecs
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.figures import Section, markdown
-from benchmarks.machine import describe, load
-from benchmarks.report_file import load_report, save_report, say
+from benchmarks.figures import Section
+from benchmarks.kept_sections import report_sections
+from benchmarks.report_file import say
 from store import Ref, Store
 from tasks.codec import (
     CellAdam,
@@ -203,36 +200,15 @@ def main() -> int:
     """Run the sections that the command line asks for; 0 if all thresholds of all sections are met."""
     options = _options()
     torch.set_num_threads(1)
-    out: Path = options.out or Path(f"build/benchmarks/workers-{options.documents}.json")
-    report: dict[str, Any] = load_report(out) or {"sections": {}}
     options.work.mkdir(parents=True, exist_ok=True)
-    report |= {"machine": describe(options.work), "documents": options.documents}
-    known = [name for name in SECTIONS if name != "large" or options.tokenizer]
-    chosen = options.only or [name for name in known if name not in report["sections"]]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    bench = Bench(options) if chosen else None
-    for name in chosen:
-        say(f"{name} ...")
-        before = load()
-        assert bench is not None, "there is one for every section"
-        section = SECTIONS[name](bench).to_dict()
-        at = datetime.now(UTC).isoformat(timespec="minutes")
-        report["sections"][name] = {**section, "at": at, "load": [before, load()]}
-        save_report(out, report)
-    lines = _lines(report)
-    out.with_suffix(".md").write_text("\n".join(lines))
-    print(json.dumps(report, indent=1) if options.json else "\n".join(lines))
-    held = [one for section in report["sections"].values() for one in section["requirements"]]
-    return int(any(one["verdict"] == "FAIL" for one in held))
-
-
-def _lines(report: dict[str, Any]) -> list[str]:
-    lines = [f"- {what}: {said}" for what, said in report["machine"].items()]
-    lines += [f"- up to {report['documents']:,} documents, one thread, processor time", ""]
-    for section in report["sections"].values():
-        before, after = section["load"]
-        lines += [*markdown(section), f"Load of the machine {before} before, {after} after.", ""]
-    return lines
+    sections = {name: run for name, run in SECTIONS.items() if name != "large" or options.tokenizer}
+    return report_sections(
+        f"workers-{options.documents}",
+        options,
+        sections,
+        lambda: nullcontext(Bench(options)),
+        about=f"up to {options.documents:,} documents, one thread, processor time",
+    )
 
 
 def _options() -> argparse.Namespace:

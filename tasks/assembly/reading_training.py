@@ -19,7 +19,7 @@ from tasks.assembly.params import ReadingParams
 from tasks.assembly.reading import CrossReading, OpenElement
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.assembly.training import CoreTraining
-from tasks.codec import Checkpoints
+from tasks.checkpoint import Checkpoints
 from tasks.errors import TooLittleText
 from tasks.progress import Progress, silent
 

@@ -22,8 +22,8 @@ from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.assembly.reading import CrossReading, load_reading
 from tasks.assembly.reading_training import ReadingRows, train_cross_reading
 from tasks.assembly.train import TrainingData, new_core, train
-from tasks.checkpoint import discard_checkpoint
-from tasks.codec import CHECKPOINT_S, Checkpoints, Codec, load_codec
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.codec import Codec, load_codec
 from tasks.corpus import (
     EOS,
     Split,
@@ -101,10 +101,7 @@ def train_core(
     message = (
         f"Publish core {params.name}, {params.steps} updates, {len(chosen['train'])} train-split memories"
     )
-    [published] = store.publish([element], message=message)
-    if checkpoints is not None:
-        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
-    return published
+    return publish_trained(store, element, checkpoints, message=message)
 
 
 def train_reading(
@@ -175,10 +172,7 @@ def train_reading(
         },
     )
     message = f"Publish cross-reading {params.name} of {core.name}, {params.steps} updates"
-    [published] = store.publish([element], message=message)
-    if checkpoints is not None:
-        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
-    return published
+    return publish_trained(store, element, checkpoints, message=message)
 
 
 def reading_recipe(

@@ -19,7 +19,8 @@ from tasks.assembly.head import start_from_frequencies
 from tasks.assembly.model import ResidualCore
 from tasks.assembly.params import AssemblyParams
 from tasks.assembly.training import CoreTraining
-from tasks.codec import CODE_BITS, Checkpoints, Codec
+from tasks.checkpoint import Checkpoints
+from tasks.codec import CODE_BITS, Codec
 from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
 

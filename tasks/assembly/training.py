@@ -10,8 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from tasks.checkpoint import load_checkpoint, restore_training, save_checkpoint, training_tensors
-from tasks.codec import Checkpoints
+from tasks.checkpoint import Checkpoints, load_checkpoint, restore_training, save_checkpoint, training_tensors
 from tasks.progress import Progress, silent
 
 Module = TypeVar("Module", bound=nn.Module)

@@ -10,10 +10,9 @@ from tasks.codec.params import CodecArchitecture, CodecParams
 from tasks.codec.reading import Reading, Recall, read_cells, read_with_rivals, score_slots
 from tasks.codec.rounding import CellDtype, as_stored, dequantise, quantise, stored_bytes
 from tasks.codec.step import open_codec, train_codec
-from tasks.codec.train import CHECKPOINT_S, Checkpoints, Trainer, cross_entropy, train, validate
+from tasks.codec.train import Trainer, cross_entropy, train, validate
 
 __all__ = [
-    "CHECKPOINT_S",
     "CODE_BITS",
     "MAX_VOCABULARY",
     "PAD",
@@ -22,7 +21,6 @@ __all__ = [
     "Candidates",
     "CellAdam",
     "CellDtype",
-    "Checkpoints",
     "Codec",
     "CodecArchitecture",
     "CodecParams",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from store import Element, Recipe, Ref, Store
-from tasks.checkpoint import discard_checkpoint
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.codec.binary16 import check_vocabulary
 from tasks.codec.groups import group_documents
 from tasks.codec.model import Codec, load_codec
 from tasks.codec.params import CodecParams
-from tasks.codec.train import CHECKPOINT_S, Checkpoints, train, validate
+from tasks.codec.train import train, validate
 from tasks.corpus import is_worker_shard, load_shard, load_tokenizer
 from tasks.progress import Progress, silent
 
@@ -79,10 +79,7 @@ def train_codec(
         },
     )
     message = f"Publish codec {params.name}, {params.steps} updates on {len(training)} documents"
-    [published] = store.publish([element], message=message)
-    if checkpoints is not None:
-        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
-    return published
+    return publish_trained(store, element, checkpoints, message=message)
 
 
 def codec_recipe(params: CodecParams, corpus: Sequence[Ref], tokenizer: Ref) -> Recipe:

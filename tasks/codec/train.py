@@ -4,15 +4,13 @@ import hashlib
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tasks.checkpoint import load_checkpoint, restore_training, save_checkpoint, training_tensors
+from tasks.checkpoint import Checkpoints, load_checkpoint, restore_training, save_checkpoint, training_tensors
 from tasks.codec.adapt import CellAdam, read_with_gradient
 from tasks.codec.groups import BlockGroups, group_documents
 from tasks.codec.model import Codec, freeze
@@ -23,17 +21,6 @@ from tasks.errors import TooLittleText
 from tasks.progress import Progress, silent
 
 _BETAS = (0.9, 0.95)
-CHECKPOINT_S = 15.0
-"""Seconds of training between checkpoints."""
-
-
-@dataclass(frozen=True)
-class Checkpoints:
-    """Where a training keeps its state, under which fingerprint, and how often (it costs about 50 ms)."""
-
-    folder: Path
-    fingerprint: str
-    seconds: float = CHECKPOINT_S
 
 
 def seeded(seed: int, *purpose: str | int) -> torch.Generator:

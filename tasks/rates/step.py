@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from store import Recipe, Ref, Store
-from tasks.codec import CHECKPOINT_S, CodecParams, open_codec, stored_bytes, train_codec
+from tasks.checkpoint import CHECKPOINT_S
+from tasks.codec import CodecParams, open_codec, stored_bytes, train_codec
 from tasks.corpus import is_worker_shard, load_shard, load_tokenizer
 from tasks.errors import TooLittleText
 from tasks.evaluation import PublishedEvaluation, Table, find_evaluation, publish_evaluation

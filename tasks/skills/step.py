@@ -7,8 +7,7 @@ from pathlib import Path
 from store import Element, Recipe, Ref, Store
 from store.errors import ElementNotFound
 from tasks.assembly import ResidualCore, core_accounts, load_core
-from tasks.checkpoint import discard_checkpoint
-from tasks.codec import CHECKPOINT_S, Checkpoints
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.corpus import Tokenizer, load_tokenizer
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
@@ -158,10 +157,8 @@ def train_core(
         provenance={"recipe": recipe.fingerprint, "params": recipe.params, "tokenizer": str(tokenizer)},
         facts=asdict(core_accounts(core)),
     )
-    [published] = store.publish([element], message=f"Publish core {params.name}, {params.core.steps} updates")
-    if checkpoints is not None:
-        discard_checkpoint(checkpoints.folder, checkpoints.fingerprint)
-    return published
+    message = f"Publish core {params.name}, {params.core.steps} updates"
+    return publish_trained(store, element, checkpoints, message=message)
 
 
 def evaluate_skills(

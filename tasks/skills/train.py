@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tasks.assembly import SKILL_TOKENS, CoreTraining, ResidualCore, product_dtype
-from tasks.codec import Checkpoints
+from tasks.checkpoint import Checkpoints
 from tasks.corpus import Tokenizer
 from tasks.progress import Progress, silent
 from tasks.skills.batches import SkillBatch, training_batch

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from store.errors import DiskFull
+from store import Element, Store
+from store.errors import DiskFull, ReadOnly
+from store.transfer import export_snapshot
 from tasks.checkpoint import (
+    Checkpoints,
     checkpoint_path,
-    discard_checkpoint,
     load_checkpoint,
+    publish_trained,
     restore_training,
     save_checkpoint,
     training_tensors,
@@ -43,13 +46,29 @@ def test_a_restored_training_takes_the_same_next_step(tmp_path: Path) -> None:
     assert torch.equal(model.weight, other.weight)
 
 
-def test_states_are_kept_apart_by_fingerprint_and_can_be_discarded(tmp_path: Path) -> None:
+def test_states_are_kept_apart_by_fingerprint(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {})
 
     assert load_checkpoint(tmp_path, "abd") is None
-    discard_checkpoint(tmp_path, "abc")
-    discard_checkpoint(tmp_path, "abc")
+    assert load_checkpoint(tmp_path, "abc") is not None
+
+
+def test_a_state_goes_when_its_training_is_published_and_not_before(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {})
+    checkpoints = Checkpoints(tmp_path, "abc")
+    element = Element("skill", "made", b"{}", media="application/json")
+    store = Store.create(f"file:{tmp_path / 'store'}")
+    other = store.publish([Element("skill", "other", b"{}", media="application/json")], message="other")
+    export_snapshot(store, store.pin(other, message="other"), tmp_path / "export")
+
+    with pytest.raises(ReadOnly):
+        publish_trained(Store.open(str(tmp_path / "export")), element, checkpoints, message="made")
+    assert load_checkpoint(tmp_path, "abc") is not None
+
+    ref = publish_trained(store, element, checkpoints, message="made")
+    assert store.read(ref) == b"{}"
     assert load_checkpoint(tmp_path, "abc") is None
+    assert publish_trained(store, element, None, message="made") == ref
 
 
 def test_a_damaged_state_is_removed_and_training_starts_over(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from tasks.assembly import (
     target_nll,
     train,
 )
-from tasks.codec import Checkpoints, Codec, CodecArchitecture, blocks, freeze
+from tasks.checkpoint import Checkpoints
+from tasks.codec import Codec, CodecArchitecture, blocks, freeze
 from tasks.corpus import EOS, TokenizerParams, element_split, train_bpe
 from tasks.errors import TooLittleText
 

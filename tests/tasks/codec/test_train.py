@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.checkpoint import Checkpoints
 from tasks.codec import (
-    Checkpoints,
     Codec,
     CodecArchitecture,
     CodecParams,

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.checkpoint import checkpoint_path
-from tasks.codec import Checkpoints
+from tasks.checkpoint import Checkpoints, checkpoint_path
 from tasks.corpus import Tokenizer
 from tasks.skills import Renderer, SkillsParams, TaskMaker, load_controller
 from tasks.skills.controller import Noise, chosen, train_controller
