@@ -15,8 +15,8 @@ class MemoryParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dtype: CellDtype = Field(
-        default="bfloat16",
-        description="Stored cells: bfloat16, or int8 or int4 with one float32 scale per cell.",
+        default="int8",
+        description="Stored cells: int8 or int4 with one float32 scale per cell, or bfloat16.",
     )
     rate: float = Field(default=0.05, gt=0, description="Adam step of the residual, in cell units.")
     max_steps: int = Field(
