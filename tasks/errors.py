@@ -49,3 +49,7 @@ class StaleInputs(TaskError):
 
 class TooLittleText(TaskError):
     """There is too little text, or there are too few elements, to train or evaluate on."""
+
+
+class TooFewGroups(TaskError):
+    """The ranges of public programs hold fewer parameter groups than the splits ask for."""
