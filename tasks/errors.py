@@ -27,6 +27,14 @@ class BadQuery(TaskError):
     """A cue or a question holds nothing to search for, or tokens that the index does not know."""
 
 
+class BadQuestion(TaskError):
+    """A question, its feedback or the factors it is read with do not fit a learner."""
+
+
+class UnfitHost(TaskError):
+    """A language model reads a row of branches differently from its sequences one by one."""
+
+
 class BadProgram(TaskError):
     """A file does not hold a program that can be published as a skill."""
 
