@@ -55,4 +55,4 @@ def reading_lines(result: dict[str, Any]) -> list[str]:
     return [head, *columns(rows), "", *columns(gains)]
 
 
-READING = Figures("reading.json", "reading", reading_lines)
+READING = Figures("reading.json", "wrong", reading_lines)

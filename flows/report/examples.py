@@ -61,8 +61,8 @@ def examples(summary: Mapping[str, Any]) -> list[Example]:
             kind=example["kind"],
             retrieved=example.get("retrieved") or "",
             found=_same_element(example["document"], example.get("retrieved") or ""),
-            cue=_cut(example["cue"], keep_end=True),
-            target=_cut(example["target"]),
+            cue=cut(example["cue"], keep_end=True),
+            target=cut(example["target"]),
             answers=list(_answers(example)),
         )
         for example in list(summary.get("examples") or ())[:MOST_EXAMPLES]
@@ -103,10 +103,10 @@ def agreement(answer: str, target: str) -> list[tuple[str, bool]]:
 
 def _answers(example: Mapping[str, Any]) -> Iterator[Answer]:
     answers = section(example, "answers")
-    target = _cut(example["target"])
+    target = cut(example["target"])
     for name in in_reading_order(answers):
         text = answers[name] or ""
-        yield Answer(label(name), agreement(_cut(text), target), text == example["target"])
+        yield Answer(label(name), agreement(cut(text), target), text == example["target"])
 
 
 def _same_element(document: str, retrieved: str) -> bool:
@@ -114,7 +114,8 @@ def _same_element(document: str, retrieved: str) -> bool:
     return retrieved.removeprefix("memory/") == document.removeprefix("memory/")
 
 
-def _cut(text: str, *, keep_end: bool = False) -> str:
+def cut(text: str, *, keep_end: bool = False) -> str:
+    """A text as long as a report shows it, with an ellipsis where more was left out."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"…{text[-MOST_CHARACTERS:]}" if keep_end else f"{text[:MOST_CHARACTERS]}…"

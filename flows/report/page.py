@@ -18,9 +18,7 @@ from flows.report.conditions import ConditionRow, conditions, families
 from flows.report.examples import examples, reconstructions
 from flows.report.leakage import leakage
 from flows.report.plots import (
-    EXTERNAL,
-    ORACLE,
-    STANDALONE,
+    FAMILY_COLOURS,
     Chart,
     families_chart,
     gain_chart,
@@ -29,10 +27,22 @@ from flows.report.plots import (
     stage_chart,
 )
 from flows.report.rates import rate_chart, rates
+from flows.report.reading import reading, reading_charts
+from flows.report.replacement import replacement, replacement_charts
 from flows.report.skills import skills
 
-_COLOURS = {"standalone": STANDALONE, "external": EXTERNAL, "oracle": ORACLE}
-_CHARTS = ("nll", "greedy_exact", "gain", "recall", "rate", "stages")
+_CHARTS = (
+    "nll",
+    "greedy_exact",
+    "gain",
+    "reading",
+    "reading_exact",
+    "replacement",
+    "replacement_nll",
+    "recall",
+    "rate",
+    "stages",
+)
 
 
 def write_report(summary: Mapping[str, Any], folder: Path) -> Path:
@@ -70,6 +80,8 @@ def _render(summary: Mapping[str, Any], rows: Sequence[ConditionRow], charts: Ma
             families=families(rows),
             examples=examples(summary),
             reconstructions=reconstructions(summary),
+            reading=reading(summary),
+            replacement=replacement(summary),
             leakage=leakage(summary),
             addressing=addressing(summary),
             skills=skills(summary),
@@ -89,7 +101,7 @@ def _charts(summary: Mapping[str, Any], rows: Sequence[ConditionRow]) -> dict[st
     """The charts that the summary has figures for, by name."""
     losses, exact = [], []
     for family in families(rows):
-        heading, colour = family.label, _COLOURS[family.key]
+        heading, colour = family.label, FAMILY_COLOURS[family.key]
         losses.append(
             (
                 heading,
@@ -112,6 +124,8 @@ def _charts(summary: Mapping[str, Any], rows: Sequence[ConditionRow]) -> dict[st
             "greedy_exact", "Continuations exactly right", "% of tasks, higher is better", exact, "of tasks"
         ),
         gain_chart(summary.get("gain") or {}),
+        *reading_charts(reading(summary)),
+        *replacement_charts(replacement(summary)),
         recall_chart(addressing(summary)),
         rate_chart(rates(summary)),
         stage_chart(report_views.stages(summary)),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 INK, FAINT, PAPER = "#20262e", "#d5d9de", "#fefefe"
 STANDALONE, EXTERNAL, ORACLE, PLAIN = "#7b8490", "#2f6fb0", "#b67a1c", "#5b7c8d"
+FAMILY_COLOURS = {"standalone": STANDALONE, "external": EXTERNAL, "oracle": ORACLE}
 _INLINE = {
     INK: "currentColor",
     FAINT: "var(--line)",

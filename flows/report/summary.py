@@ -9,10 +9,10 @@ from typing import Any
 
 from flows.params import Params
 from flows.pins import Pin, Stage
+from flows.report.beside import evaluated_beside
 from flows.settings import Settings
-from store import Ref, Row, Store
-from tasks.audit import audit_of
-from tasks.evaluation import Sample, SubjectName, load_samples, newest_evaluation
+from store import Store
+from tasks.evaluation import Sample, load_samples
 
 EXAMPLES = 12
 _CODEC_FIGURES = ("token_recall", "span8_exact", "loss", "cell_bytes_per_block")
@@ -24,9 +24,7 @@ _COUNTS = ("documents", "published", "rejected")
 def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     """Everything that follows from what was pinned: counts, codec, retrieval, conditions, gains, accounts.
 
-    `leakage` is the newest audit of the evaluation, `addressing` the newest evaluation of the snapshot's
-    index, `skills` the newest one of skills in the store, and `rate` the newest one of smaller cells with the
-    same tokenizer; each is missing where there is none yet.
+    What else was evaluated stands beside them (`evaluated_beside`), as far as the store has it.
     Figures are reproducible; seconds, milliseconds and rates are those of the run that published the
     evaluation.
     """
@@ -38,12 +36,6 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
     costs = row.facts
     memory = pins["memory"].figures
     assert evaluation.snapshot is not None, "an evaluation is of a snapshot"
-    beside = {
-        "leakage": _leakage(store, ref),
-        "addressing": _newest(store, "addressing", snapshot=evaluation.snapshot),
-        "skills": _newest(store, "skills"),
-        "rate": _newest(store, "rate", tokenizer=str(pins["tokenizer"].one("tokenizer"))),
-    }
     return {
         **{name: memory[name] for name in _COUNTS},
         "snapshot": evaluation.snapshot,
@@ -67,7 +59,7 @@ def summarise(store: Store, pins: Mapping[Stage, Pin]) -> dict[str, Any]:
         "reconstruction": found["reconstruction"],
         "rejected_documents": memory.get("rejected_documents", []),
         "examples": _examples(load_samples(store.read(samples_ref))),
-        **{name: figures for name, figures in beside.items() if figures is not None},
+        **evaluated_beside(store, row, tokenizer=pins["tokenizer"].one("tokenizer")),
     }
 
 
@@ -112,30 +104,6 @@ def write_metrics(summary: Mapping[str, Any], folder: Path) -> Path:
     path = folder / "metrics.json"
     path.write_text(json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
-
-
-def _leakage(store: Store, evaluation: Ref) -> dict[str, Any] | None:
-    """The newest audit of the evaluation with the references of its parts, None if there is none."""
-    found = audit_of(store, evaluation)
-    if found is None:
-        return None
-    row, summary = found
-    return {**summary, "refs": _refs(row, "pairs", "documents", "samples")}
-
-
-def _newest(store: Store, subject: SubjectName, **made_from: str) -> dict[str, Any] | None:
-    """The newest evaluation of a subject with the references of its parts, None if there is none."""
-    found = newest_evaluation(store, subject, **made_from)
-    if found is None:
-        return None
-    row, summary = found
-    return {**summary, "refs": _refs(row, "samples")}
-
-
-def _refs(row: Row, *tables: str) -> dict[str, str]:
-    """The references of a summary and of the tables beside it."""
-    named = {name: row.provenance.get(name) for name in tables}
-    return {"summary": str(row.ref), **{name: str(ref) for name, ref in named.items() if ref}}
 
 
 def _condition(values: Mapping[str, Any], latency_ms: float | None) -> dict[str, Any]:

@@ -42,6 +42,18 @@ def by_condition(
     return table
 
 
+def edited(swap: Swap, setting: EvaluationSetting, tasks: Sequence[AttachmentTask]) -> dict[str, str] | None:
+    """What the new version says where a task's answer was edited, by the task's name; None where the new
+    version's text is not known."""
+    if swap.ids is None:
+        return None
+    own = [task for task in tasks if task.element == swap.old.name]
+    return {
+        task.name: setting.tokenizer.decode(swap.ids[task.offset : task.offset + len(task.target)])
+        for task in editable(own)
+    }
+
+
 def follows(
     swap: Swap,
     setting: EvaluationSetting,
@@ -50,13 +62,9 @@ def follows(
 ) -> dict[str, dict[str, int]] | None:
     """What the core wrote where an answer was edited: the old text before, the new text after; None where
     the new version's text is not known."""
-    if swap.ids is None:
+    answer = edited(swap, setting, tasks)
+    if answer is None:
         return None
-    own = [task for task in tasks if task.element == swap.old.name]
-    answer = {
-        task.name: setting.tokenizer.decode(swap.ids[task.offset : task.offset + len(task.target)])
-        for task in editable(own)
-    }
     counts = {}
     for condition in (Condition.RIGHT, Condition.RETRIEVED, Condition.RAW_TEXT):
         pairs = [(o, n) for o, n in results if o.condition == condition and o.task in answer]

@@ -16,13 +16,13 @@ from tasks.evaluation import (
 from tasks.memory import MemoryParams
 from tasks.progress import Progress, silent
 from tasks.replacement.dependents import changed, concerned, expected
-from tasks.replacement.figures import by_condition, follows, reading
+from tasks.replacement.figures import by_condition, edited, follows, reading
 from tasks.replacement.pair import Pair
 from tasks.replacement.params import ReplacementParams
 from tasks.replacement.swap import Swap, pin_swapped
 from tasks.retrieval import Index, RetrievalParams
 
-RECIPE = "replacement.evaluate/1"
+RECIPE = "replacement.evaluate/2"
 TABLE_RECIPE = "replacement.samples/1"
 
 
@@ -93,6 +93,7 @@ def evaluate_replacement(
         "re_evaluated_tasks": sum(near),
         "elsewhere": {"results": (len(tasks) - sum(near)) * len(plan), "changed": done.elsewhere_changed},
         "by_condition": by_condition(results, differing, due),
+        "edited": edited(swap, setting, tasks),
         "follows": follows(swap, setting, tasks, results),
     }
     return publish_evaluation(

@@ -27,7 +27,18 @@ HOSTILE = (
     "</pre><script>alert(1)</script><img src=\"x\" onerror='a'>"
     "\x1b[31m\x00\u202e\ud800 {{ 7*7 }} $\\frac$ &amp;"
 )
-SECTIONS = {"retrieval", "gain", "examples", "accounting", "leakage", "addressing", "skills", "rate"}
+SECTIONS = {
+    "retrieval",
+    "gain",
+    "examples",
+    "accounting",
+    "leakage",
+    "addressing",
+    "skills",
+    "rate",
+    "reading",
+    "replacement",
+}
 
 
 class Page(HTMLParser):
@@ -105,7 +116,7 @@ def test_the_page_asks_for_nothing_outside_itself(tmp_path: Path) -> None:
 def test_every_table_has_a_caption_and_every_chart_its_words(page: Page) -> None:
     assert len(page.named("table")) == len(page.named("caption")) > 5
     charts = page.named("svg")
-    assert len(charts) == 6
+    assert len(charts) == 10
     assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
     assert any("retrieved 0.69" in str(chart["aria-label"]) for chart in charts)
 
@@ -156,6 +167,9 @@ def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
     summary["nll"][HOSTILE] = 5.0
     summary["corpus"]["reasons"] = {HOSTILE: 2}
     summary["tasks"]["by_kind"] = {HOSTILE: 2}
+    summary["reading"]["conditions"][HOSTILE] = {"family": HOSTILE, "nll": 5.0}
+    summary["replacement"]["by_condition"][HOSTILE] = {"expected": 2, "changed": 2}
+    summary["replacement"]["answers"][0]["written"][HOSTILE] = {"before": HOSTILE, "after": HOSTILE}
 
     path = write_report(summary, tmp_path)
 
@@ -216,9 +230,81 @@ def test_smaller_cells_are_told_with_what_they_lose(page: Page) -> None:
     assert "bfloat16 64128 B 17.4 %" in text
 
 
+def words_of(page: Page, title: str) -> str:
+    """The words of the one chart of that title."""
+    charts = [plain(str(chart["aria-label"])) for chart in page.named("svg")]
+    [words] = [words for words in charts if words.startswith(f"{title}.")]
+    return words
+
+
+def test_reading_is_told_by_family_with_intervals_weights_and_bytes(page: Page) -> None:
+    text = plain(page.text)
+    losses, exact = (words_of(page, f"{what} without an alignment") for what in ("Log loss", "Exactly right"))
+
+    assert "Standalone: none 4.69; External memory: retrieved 0.06, raw text 0.07; Oracle diagnos" in losses
+    assert "External memory: retrieved 95.6 %, raw text 95.2 %" in exact
+    assert "500 tasks from 241 documents were asked by the words of their prompts alone" in text
+    assert "the states of 4 elements itself" in text
+    assert "Wrong elements are drawn at random." in text
+    assert "0.057 0.032 to 0.08795.6 % 93.6 % to 97.4 % 0.992 99.0 % 97.4 KiB118 ms" in text
+    assert "what wrong elements cost, weighed0.001 0.000 to 0.001 nats" in text
+
+
+def test_wrong_elements_that_are_near_are_told_from_drawn_ones(tmp_path: Path) -> None:
+    near = {**SUMMARY, "reading": {**SUMMARY["reading"], "wrong": "nearest"}}
+
+    text = plain(Page(write_report(near, tmp_path).read_text(encoding="utf-8")).text)
+
+    assert "Wrong elements are the nearest other ones that the words find." in text
+
+
+def test_a_replacement_is_told_with_what_changed_and_what_edited_answers_became(page: Page) -> None:
+    text = plain(page.text)
+
+    assert "had to change: none 0, retrieved 3, raw text 3, right 3, wrong, forced 2" in words_of(
+        page, "Results that change with the replaced memory"
+    )
+    assert "after: none 4.69, retrieved 0.09, raw text 0.10" in words_of(page, "Log loss before and after")
+    assert "3 of its 7 blocks hold other cells" in text
+    assert "16 are shown the memory, 14 had to change and 14 did: exactly those." in text
+    assert "Of the 3,465 results of other tasks 0 differ in any bit." in text
+    assert "retrieved33 0.0345 0.0942" in text
+    assert "new version with the given axis, and the shape" in text
+
+
+def test_answers_before_and_after_are_marked_by_what_the_version_of_that_time_says(tmp_path: Path) -> None:
+    text = write_report(SUMMARY, tmp_path).read_text(encoding="utf-8")
+    article = text[text.index("raw text, before</dt>") : text.index("right, before</dt>")]
+
+    assert '<mark class="right"> successfully, the result is an aggregate list</mark></dd>' in article
+    assert '<mark class="right"> with the given axis, and</mark><mark class="wrong"> a</mark>' in article
+
+
+@pytest.mark.parametrize(("exact", "said"), [(False, "not exactly those."), (None, "and 14 did.")])
+def test_a_replacement_that_changed_something_else_says_so(
+    exact: bool | None, said: str, tmp_path: Path
+) -> None:
+    other = {**SUMMARY, "replacement": {**SUMMARY["replacement"], "exact": exact}}
+
+    assert said in plain(Page(write_report(other, tmp_path).read_text(encoding="utf-8")).text)
+
+
 @pytest.mark.parametrize(
     ("name", "figures"),
     [
+        ("reading", {"conditions": {"none": {"family": 3}, "odd": {"nll": "x"}, "right": None}}),
+        ("reading", {"conditions": {"none": {"nll": {"low": 1}}}, "gain": {"intervals": [3]}, "tasks": []}),
+        ("replacement", {"replaced": "memory/a", "by_condition": {"none": None, "odd": {"nll": 3}}}),
+        (
+            "replacement",
+            {
+                "replaced": "memory/a",
+                "by_condition": {"none": {"expected": "x"}},
+                "versions": {"before": 3},
+                "follows": {"right": 7, "odd": {"tasks": 1}},
+                "answers": [None, {"written": {"right": {"before": 3}, "odd": None}, "new": 7}],
+            },
+        ),
         ("rate", {"points": [None, {"width": 3}, {"width": "x", "dtype": 3}]}),
         (
             "rate",

@@ -14,7 +14,8 @@ from tests.tasks.evaluation.conftest import PARAMS, codec, core, texts, tokenize
 from tests.tasks.evaluation.test_step import RETRIEVAL, Place, furnish
 from tests.tasks.threads import one_thread  # noqa: F401 - of the whole room
 
-MEMORY = MemoryParams(max_steps=0, tile_blocks=8)
+# In the format of the furnished memories: another one would change the cells of every block.
+MEMORY = MemoryParams(dtype="bfloat16", max_steps=0, tile_blocks=8)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,16 @@ def test_answers_follow_the_new_version(replaced: PublishedEvaluation) -> None:
         assert followed["old_after"] == 0
 
 
+def test_what_the_new_version_says_is_kept_beside_what_was_written(
+    place: Place, replaced: PublishedEvaluation
+) -> None:
+    said = replaced.summary["edited"]
+    after = {(s.condition, s.task): s for s in load_samples(place.store.read(replaced.samples_ref))}
+    assert len(said) == replaced.summary["follows"]["right"]["tasks"]
+    for task, text in said.items():
+        assert after["right", task].written == text != after["right", task].target
+
+
 def test_both_sides_are_kept_and_the_same_replacement_is_found(
     place: Place, replaced: PublishedEvaluation
 ) -> None:
@@ -85,7 +96,7 @@ def test_a_version_of_the_store_can_be_named_and_the_same_one_changes_nothing(
     name, versions = replaced.summary["replaced"], replaced.summary["versions"]
     named = run(place, ReplacementParams(name="named", element=f"{name}@{versions['after']}"))
     assert named.summary["versions"] == versions
-    assert named.summary["follows"] is None
+    assert named.summary["follows"] is None is named.summary["edited"]
     assert named.summary["exact"]
     # Raw text is the corpus', which says what it said.
     raw = Condition.RAW_TEXT
