@@ -1,4 +1,4 @@
-"""Evidence of a finished chain: read without an alignment, and replaced in a snapshot."""
+"""Evidence of a finished chain: read without an alignment, replaced in a snapshot, and told by the report."""
 
 import json
 
@@ -43,4 +43,17 @@ def test_a_readout_is_audited_a_core_reads_and_a_memory_is_replaced(
     for name, shown in (("reading", "question-only"), ("replacement", "exactly those  yes")):
         lines = copy.cellar("eval", "show", f"results/{name}.json")
         assert (lines.code, " ".join(shown.split()) in " ".join(lines.out.split())) == (0, True)
+
+    ended = copy.cellar("eval", "run", "--out", "reported", "--json", **with_server)
+    assert ended.code == 0, ended.err
+    summary = json.loads(ended.out)
+    assert summary["reading"]["conditions"] == result["conditions"]
+    assert summary["reading"]["refs"]["summary"] == result["evaluation"]
+    assert set(summary["reading"]["latency_ms"]) == set(result["conditions"])
+    assert len(summary["replacement"]["answers"]) == change["follows"]["right"]["tasks"] > 0
+    assert {answer["new"] for answer in summary["replacement"]["answers"]} == set(change["edited"].values())
+    shown = copy.cellar("eval", "show", "reported")
+    assert shown.code == 0, shown.err
+    page = (copy.folder / "reported/report.html").read_text()
+    assert all(f'id="{subject}"' in page for subject in ("reading", "replacement"))
     assert copy.store.verify(full=True).ok
