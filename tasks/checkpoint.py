@@ -49,12 +49,19 @@ def save_checkpoint(
 
     Raises `DiskFull` when `folder` has no room; the earlier state is then still in place.
     """
-    target = checkpoint_path(folder, fingerprint)
+    payload = pack_tensors(tensors, what=_WHAT, record=record)
+    return write_whole(checkpoint_path(folder, fingerprint), payload, what="a training checkpoint")
+
+
+def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
+    """Write a file; a reader sees the earlier content or this one, never a part.
+
+    Raises `DiskFull`, which calls the file `what`, when its folder has no room.
+    """
     # Two trainings of one recipe write the same states; each in a file of its own until it is whole.
     partial = target.with_suffix(f".{os.getpid()}.partial")
-    payload = pack_tensors(tensors, what=_WHAT, record=record)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
             file.write(payload)
             file.flush()
@@ -64,7 +71,7 @@ def save_checkpoint(
         partial.unlink(missing_ok=True)
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise DiskFull(
-                f"no space left in {folder} for a training checkpoint of {len(payload)} bytes; "
+                f"no space left in {target.parent} for {what} of {len(payload)} bytes; "
                 "free some or set another work directory"
             ) from error
         raise

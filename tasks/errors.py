@@ -31,6 +31,10 @@ class BadQuestion(TaskError):
     """A question, its feedback or the factors it is read with do not fit a learner."""
 
 
+class SessionFull(TaskError):
+    """A live session, or its pending feedback, is larger than one may be."""
+
+
 class UnfitHost(TaskError):
     """A language model reads a row of branches differently from its sequences one by one."""
 

@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_RANK = 256
+MOST_LAYERS = 1_000
 
 
 class LarcParams(BaseModel):
@@ -15,7 +16,10 @@ class LarcParams(BaseModel):
         default=0.02, gt=0, le=10, description="Standard deviation of A before training; B is zero."
     )
     insertion: int = Field(
-        default=0, ge=0, le=1_000, description="0: on the input embeddings; l: before decoder layer l (ours)."
+        default=0,
+        ge=0,
+        le=MOST_LAYERS,
+        description="0: on the input embeddings; l: before decoder layer l (ours).",
     )
     rate: float = Field(default=0.1, gt=0, le=100, description="Step of an episode's plain SGD.")
     tokens: int = Field(default=2_048, ge=16, le=1_048_576, description="Places of a physical batch (ours).")

@@ -1,0 +1,49 @@
+"""The room's door to the store: slow states as elements `residual/<name>`, which require their host."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from store import Element, Ref, Store
+from store.errors import ElementNotFound
+from tasks.errors import BadPayload
+from tasks.larc.residual import MOST_BYTES, encode_residual, load_residual
+from tasks.larc.state import SlowState
+
+_KIND = "residual/"
+
+
+def residual_element(
+    name: str,
+    slow: SlowState,
+    *,
+    host: Ref,
+    provenance: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Element:
+    """The element `residual/<name>` of a slow state, for whoever publishes it after a training.
+
+    `provenance` (its `recipe` first of all) belongs to the version, `facts` stand beside it.
+    """
+    return Element(
+        "residual",
+        name.removeprefix(_KIND),
+        encode_residual(slow, host.version),
+        requires=(host.version,),
+        provenance={"host": str(host), **(provenance or {})},
+        facts={"rank": slow.rank, "insertion": slow.insertion, "updates": slow.version, **(facts or {})},
+    )
+
+
+def open_residual(store: Store, what: Ref | str, *, host: Ref, width: int) -> tuple[Ref, SlowState]:
+    """A slow state by reference or name (the newest), for the host of this version and hidden size.
+
+    Raises `ElementNotFound` when the store has none, `BadPayload` when it is none, or another host's.
+    """
+    catalog = store.catalog()
+    name = what.name if isinstance(what, Ref) else f"{_KIND}{what.removeprefix(_KIND)}"
+    row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
+    if row is None or row.ref.name != name or row.ref.kind != "residual":
+        raise ElementNotFound(f"{store.url} has no {name}; train one with `cellar larc train`")
+    if row.length > MOST_BYTES:
+        raise BadPayload(f"{row.ref} has {row.length:,} bytes, a residual {MOST_BYTES:,} at most")
+    return row.ref, load_residual(store.read(row), host=host.version, width=width)
