@@ -2,6 +2,7 @@
 
 from tasks.larc.feedback import ExpectedCost, Feedback, RightCandidate, shares_of_owners
 from tasks.larc.learner import Gradients, Learner
+from tasks.larc.lora import LoraLearner
 from tasks.larc.params import LarcParams
 from tasks.larc.plain import plain_energies
 from tasks.larc.question import Question
@@ -28,6 +29,7 @@ __all__ = [
     "Gradients",
     "LarcParams",
     "Learner",
+    "LoraLearner",
     "Question",
     "RightCandidate",
     "Session",

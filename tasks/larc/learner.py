@@ -4,7 +4,7 @@ T(h) = h + B A h on every token (LARC 2.1), on the input embeddings or before a 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +53,8 @@ class Learner:
             )
         self.host = host
         self.insertion = insertion
+        self.module = ""
+        self.inputs = self.outputs = host.width
         self.tokens = tokens
         self.checkpointing = checkpointing
         self._kept: OrderedDict[Question, tuple[Tree, Tensor]] = OrderedDict()
@@ -145,7 +147,7 @@ class Learner:
         owners_n = torch.tensor([owners_N[row] for row in batch.rows_n], device=self.host.device)
 
         def read(A_nrD: Tensor, B_nDr: Tensor) -> Tensor:
-            return self._forward(batch, embeds_nTD, lambda h_nTD: corrected(h_nTD, A_nrD, B_nDr))
+            return self._forward(batch, embeds_nTD, A_nrD, B_nDr)
 
         A_nrD, B_nDr = A_FrD.index_select(0, owners_n), B_FDr.index_select(0, owners_n)
         if self.checkpointing and torch.is_grad_enabled():
@@ -154,13 +156,12 @@ class Learner:
             return energies_nJ
         return read(A_nrD, B_nDr)
 
-    def _forward(self, batch: Batch, embeds_nTD: Tensor, correct: Callable[[Tensor], Tensor]) -> Tensor:
+    def _forward(self, batch: Batch, embeds_nTD: Tensor, A_nrD: Tensor, B_nDr: Tensor) -> Tensor:
         model = self.host.model
-        decoder = model.get_decoder()
-        if self.insertion == 0:
-            embeds_nTD = correct(embeds_nTD)
-        with _corrected_before(decoder, self.insertion, correct):
-            hidden_nTD = decoder(
+        if self.insertion == 0 and not self.module:
+            embeds_nTD = corrected(embeds_nTD, A_nrD, B_nDr)
+        with self._attached(A_nrD, B_nDr):
+            hidden_nTD = model.get_decoder()(
                 inputs_embeds=embeds_nTD,
                 attention_mask=batch.mask_n1TT,
                 position_ids=batch.positions_nT,
@@ -169,6 +170,22 @@ class Learner:
         scored_PD = hidden_nTD.flatten(0, 1).index_select(0, batch.scored_places_P)
         logits_PV = model.get_output_embeddings()(scored_PD).float()
         return tree_energies(logits_PV, batch)
+
+    @contextmanager
+    def _attached(self, A_nrD: Tensor, B_nDr: Tensor) -> Iterator[None]:
+        """For one forward pass, correct what enters decoder layer l; l = 0 is done before the pass."""
+        if self.insertion == 0:
+            yield
+            return
+
+        def correct(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (corrected(given[0], A_nrD, B_nDr), *given[1:])
+
+        handle = self.host.model.get_decoder().layers[self.insertion].register_forward_pre_hook(correct)
+        try:
+            yield
+        finally:
+            handle.remove()
 
     def _lay(self, question: Question) -> tuple[Tree, Tensor]:
         """The tree of a question and the host's embeddings of it (T, D), kept as long as they fit."""
@@ -204,11 +221,16 @@ class Learner:
             raise BadQuestion("there is no question to read; give one at least")
         if len({len(question.candidates) for question in questions}) > 1:
             raise BadQuestion("questions read together need equally many candidates; read the others apart")
-        fits = A_FrD.dim() == 3 and B_FDr.shape == A_FrD.mT.shape and A_FrD.shape[-1] == self.host.width
-        if not fits or A_FrD.dtype != torch.float32 or B_FDr.dtype != torch.float32:
+        fits = A_FrD.dim() == B_FDr.dim() == 3 and A_FrD.shape[-1] == self.inputs
+        if (
+            not fits
+            or tuple(B_FDr.shape) != (len(A_FrD), self.outputs, A_FrD.shape[1])
+            or A_FrD.dtype != torch.float32
+            or B_FDr.dtype != torch.float32
+        ):
             raise BadQuestion(
                 f"factors are {A_FrD.dtype} {tuple(A_FrD.shape)} and {B_FDr.dtype} {tuple(B_FDr.shape)}; "
-                f"this host takes float32 (F, r, {self.host.width}) and (F, {self.host.width}, r)"
+                f"this host takes float32 (F, r, {self.inputs}) and (F, {self.outputs}, r)"
             )
         if len(owners_N) != len(questions) or not all(0 <= owner < len(A_FrD) for owner in owners_N):
             raise BadQuestion(f"give each question an owner from 0 to {len(A_FrD) - 1}")
@@ -227,23 +249,6 @@ def tree_energies(logits_PV: Tensor, batch: Batch) -> Tensor:
     flat = batch.scored_nJL * logged_PV.shape[1] + batch.targets_nJL
     logged_nJL = logged_PV.flatten().index_select(0, flat.flatten()).view(flat.shape)
     return (logged_nJL * batch.weights_nJL).sum(-1)
-
-
-@contextmanager
-def _corrected_before(decoder: Any, insertion: int, correct: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """For one forward pass, correct what enters decoder layer `insertion`; 0 is done before the pass."""
-    if insertion == 0:
-        yield
-        return
-
-    def before(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (correct(arguments[0]), *arguments[1:])
-
-    handle = decoder.layers[insertion].register_forward_pre_hook(before)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def _size(tree: Tree, embeds_TD: Tensor) -> int:

@@ -4,6 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST_RANK = 256
 MOST_LAYERS = 1_000
+MODULE = r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3})?$"
+"""Name of a module inside a decoder layer, such as `self_attn.q_proj`; empty: the hidden state itself."""
 
 
 class LarcParams(BaseModel):

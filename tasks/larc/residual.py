@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from tasks.errors import BadPayload
-from tasks.larc.params import MOST_LAYERS, MOST_RANK
+from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
 from tasks.larc.state import SlowState
 from tasks.payload import pack_tensors, unpack_tensors
 
@@ -24,7 +24,9 @@ class _Record(BaseModel):
     host: str = Field(pattern=r"^[0-9a-f]{64}$")
     rank: int = Field(ge=1, le=MOST_RANK)
     width: int = Field(ge=1, le=1_048_576)
+    outputs: int = Field(ge=1, le=1_048_576)
     insertion: int = Field(ge=0, le=MOST_LAYERS)
+    module: str = Field(default="", pattern=MODULE)
     version: int = Field(ge=0, le=2**53)
     scale: Literal[1]
 
@@ -35,7 +37,9 @@ def encode_residual(slow: SlowState, host: str) -> bytes:
         host=host,
         rank=slow.rank,
         width=slow.width,
+        outputs=slow.outputs,
         insertion=slow.insertion,
+        module=slow.module,
         version=slow.version,
         scale=1,
     )
@@ -64,18 +68,19 @@ def load_residual(payload: bytes, *, host: str | None = None, width: int | None 
         raise BadPayload(
             f"the residual corrects host {record.host[:12]}, not {host[:12]}; open it with that host"
         )
-    if width is not None and record.width != width:
+    if width is not None and not record.module and (record.width, record.outputs) != (width, width):
         raise BadPayload(f"the residual is {record.width} wide and its host {width}; check the reference")
-    A_rD, B_Dr = checked_factors(tensors, ("A", "B"), record.rank, record.width, what=_WHAT)
-    return SlowState(A_rD, B_Dr, record.version, record.insertion)
+    sizes = record.rank, record.width, record.outputs
+    A_rD, B_Dr = checked_factors(tensors, ("A", "B"), *sizes, what=_WHAT)
+    return SlowState(A_rD, B_Dr, record.version, record.insertion, record.module)
 
 
 def checked_factors(
-    tensors: dict[str, Tensor], names: tuple[str, str], rank: int, width: int, *, what: str
+    tensors: dict[str, Tensor], names: tuple[str, str], rank: int, width: int, outputs: int, *, what: str
 ) -> tuple[Tensor, Tensor]:
     """The two factors of these names; `BadPayload` unless they are float32, finite and of these sizes."""
     found = []
-    for name, shape in zip(names, ((rank, width), (width, rank)), strict=True):
+    for name, shape in zip(names, ((rank, width), (outputs, rank)), strict=True):
         tensor = tensors.get(name)
         if tensor is None or tensor.dtype != torch.float32 or tuple(tensor.shape) != shape:
             held = "missing" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"

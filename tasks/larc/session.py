@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tasks.checkpoint import write_whole
 from tasks.errors import BadPayload, SessionFull
-from tasks.larc.params import MOST_LAYERS, MOST_RANK
+from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
 from tasks.larc.residual import checked_factors
 from tasks.larc.state import Episode, SlowState
 from tasks.payload import pack_tensors, unpack_tensors
@@ -62,7 +62,9 @@ class _Episode(BaseModel):
 
     rank: int = Field(ge=1, le=MOST_RANK)
     width: int = Field(ge=1, le=LIVE_BYTES)
+    outputs: int = Field(ge=1, le=LIVE_BYTES)
     insertion: int = Field(ge=0, le=MOST_LAYERS)
+    module: str = Field(pattern=MODULE)
     version: int = Field(ge=0, le=2**53)
     steps: int = Field(ge=0, le=2**53)
     stream: _Stream
@@ -145,13 +147,15 @@ def decode_session(payload: bytes, *, host: str, width: int) -> Session:
         )
     episodes = {}
     for name, one in record.episodes.items():
-        if one.width != width:
+        if not one.module and (one.width, one.outputs) != (width, width):
             raise BadPayload(f"episode {name} is {one.width} wide, its host {width}; begin a new session")
         bound, fast = (
-            checked_factors(tensors, (f"{name}.{A}", f"{name}.{B}"), one.rank, one.width, what="session")
+            checked_factors(
+                tensors, (f"{name}.{A}", f"{name}.{B}"), one.rank, one.width, one.outputs, what="session"
+            )
             for A, B in _FACTORS
         )
-        slow = SlowState(*bound, version=one.version, insertion=one.insertion)
+        slow = SlowState(*bound, version=one.version, insertion=one.insertion, module=one.module)
         episodes[name] = Episode(slow, *fast, _stream(one.stream), one.steps)
     return Session(host, episodes, record.cursor, record.pending, record.memory, record.records)
 
@@ -181,7 +185,9 @@ def _describe(episode: Episode) -> _Episode:
     return _Episode(
         rank=bound.rank,
         width=bound.width,
+        outputs=bound.outputs,
         insertion=bound.insertion,
+        module=bound.module,
         version=bound.version,
         steps=episode.steps,
         stream=_Stream(

@@ -20,7 +20,8 @@ from tasks.larc.question import Question
 class SlowState:
     """rho: factors that change only with an outer update, each time as a new version.
 
-    `B_Dr @ A_rD` is added to the identity before decoder layer `insertion` (0: on the input embeddings).
+    `B_Dr @ A_rD` is added to the identity before decoder layer `insertion` (0: on the input embeddings), or,
+    where `module` names a linear module of that layer, to its weight: then it is a LoRA.
     """
 
     A_rD: Tensor
@@ -30,6 +31,7 @@ class SlowState:
     version: int = 0
     """Outer updates that it has seen."""
     insertion: int = 0
+    module: str = ""
 
     @property
     def rank(self) -> int:
@@ -38,8 +40,13 @@ class SlowState:
 
     @property
     def width(self) -> int:
-        """Hidden size d of the host."""
+        """What A reads: the hidden size d of the host, or what the module takes."""
         return self.A_rD.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """What B writes: d again, or what the module gives."""
+        return self.B_Dr.shape[0]
 
 
 @dataclass(frozen=True)
@@ -58,12 +65,23 @@ class Episode:
 
 
 def new_slow_state(
-    width: int, *, seed: int, rank: int = 4, deviation: float = 0.02, insertion: int = 0
+    width: int,
+    *,
+    seed: int,
+    rank: int = 4,
+    deviation: float = 0.02,
+    insertion: int = 0,
+    module: str = "",
+    outputs: int | None = None,
 ) -> SlowState:
-    """A ~ N(0, deviation^2) from `seed`, B = 0: a correction of exactly nothing."""
+    """A ~ N(0, deviation^2) from `seed`, B = 0: a correction of exactly nothing.
+
+    `width` is what A reads and `outputs` what B writes, the same unless a `module` has other sizes.
+    """
     generator = torch.Generator().manual_seed(seed)
     A_rD = deviation * torch.randn(rank, width, generator=generator)
-    return SlowState(A_rD, torch.zeros(width, rank), insertion=insertion)
+    B_Dr = torch.zeros(width if outputs is None else outputs, rank)
+    return SlowState(A_rD, B_Dr, insertion=insertion, module=module)
 
 
 def begin(slow: SlowState, *, seed: int) -> Episode:
@@ -89,7 +107,7 @@ def read(
     learner: Learner, episodes: Sequence[Episode], questions: Sequence[Question], owners_N: Sequence[int]
 ) -> Tensor:
     """Energies (N, J) float32 of the questions, each with the current factors of its episode; no gradient."""
-    check_insertion(learner, episodes)
+    check_place(learner, episodes)
     with torch.no_grad():
         return learner.energies(questions, *on_host(learner, *stack(episodes)), owners_N)
 
@@ -99,11 +117,16 @@ def on_host(learner: Learner, A_FrD: Tensor, B_FDr: Tensor) -> tuple[Tensor, Ten
     return A_FrD.to(learner.host.device), B_FDr.to(learner.host.device)
 
 
-def check_insertion(learner: Learner, episodes: Sequence[Episode]) -> None:
+def check_place(learner: Learner, episodes: Sequence[Episode]) -> None:
     """Raise `BadQuestion` when an episode's factors act elsewhere than the learner puts them."""
     for episode in episodes:
-        if episode.bound.insertion != learner.insertion:
+        theirs, ours = (place_of(one.insertion, one.module) for one in (episode.bound, learner))
+        if theirs != ours:
             raise BadQuestion(
-                f"an episode's factors act before layer {episode.bound.insertion}, the learner's before "
-                f"{learner.insertion}; make the learner with the state's insertion"
+                f"an episode's factors act {theirs}, the learner's {ours}; make a learner for its place"
             )
+
+
+def place_of(insertion: int, module: str) -> str:
+    """Where factors act, in words."""
+    return f"on {module} of layer {insertion}" if module else f"before layer {insertion}"

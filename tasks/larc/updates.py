@@ -9,7 +9,7 @@ from torch import Tensor
 from tasks.larc.feedback import Feedback, shares_of_owners
 from tasks.larc.learner import Gradients, Learner
 from tasks.larc.question import Question
-from tasks.larc.state import Episode, check_insertion, on_host, stack
+from tasks.larc.state import Episode, check_place, on_host, stack
 
 RATE = 0.1
 """Step of the inner SGD (LARC 2.2)."""
@@ -55,7 +55,7 @@ def update(
     so none changes another's step. One without a question keeps its factors and its count. `measure` reads
     the batch once more, for the loss after the update.
     """
-    check_insertion(learner, episodes)
+    check_place(learner, episodes)
     A_FrD, B_FDr = on_host(learner, *stack(episodes))
     weights = shares_of_owners(owners_N, weights_N)
     energies_NJ, [gradients] = learner.gradients(questions, A_FrD, B_FDr, owners_N, [feedback], weights)

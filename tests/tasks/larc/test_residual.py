@@ -62,6 +62,7 @@ def _record(**changes: object) -> dict[str, object]:
         "host": HOST.version,
         "rank": 4,
         "width": WIDTH,
+        "outputs": WIDTH,
         "insertion": 0,
         "version": 1,
         "scale": 1,
@@ -78,7 +79,7 @@ def _record(**changes: object) -> dict[str, object]:
         ({"version": -1}, "version"),
         ({"host": "x"}, "host"),
         ({"more": 1}, "more"),
-        ({"width": 64}, "is 64 wide and its host 32"),
+        ({"width": 64, "outputs": 64}, "is 64 wide and its host 32"),
     ],
 )
 def test_a_record_that_does_not_fit_is_refused(changes: dict[str, object], said: str) -> None:
