@@ -1,0 +1,102 @@
+"""Files of CI jobs on disk, plain or gzip, read as a stream that never grows beyond a limit."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tasks.replay.jobs import BadJobs
+
+MOST_BYTES = 256 * 1024**2
+"""Decompressed bytes of one file."""
+MOST_FILES = 10_000
+_GZIP = b"\x1f\x8b"
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
+
+
+def job_files(path: Path) -> list[tuple[str, Path]]:
+    """The file at `path`, or all files of jobs below that folder, each with its name, ordered by name.
+
+    Raises `BadJobs` when there is none, or more than 10,000.
+    """
+    if path.is_file():
+        return [(path.name, path)]
+    if not path.is_dir():
+        raise BadJobs(f"{path} does not exist; give a file of CI jobs, or a folder of such files")
+    found: list[tuple[str, Path]] = []
+    for file in path.rglob("*"):
+        if file.name.removesuffix(".gz").endswith(_SUFFIXES) and file.is_file():
+            found.append((file.relative_to(path).as_posix(), file))
+            if len(found) > MOST_FILES:
+                raise BadJobs(f"{path} holds more than {MOST_FILES:,} files; give a part of them")
+    if not found:
+        raise BadJobs(f"{path} holds no {', '.join(_SUFFIXES)} file, plain or .gz; give another folder")
+    return sorted(found)
+
+
+class BoundedReader:
+    """Reads lines or all of a stream, and refuses to hand out more than `most` bytes of it."""
+
+    def __init__(self, stream: IO[bytes], name: str, most: int) -> None:
+        self._stream = stream
+        self._name = name
+        self._left = most
+        self._most = most
+
+    def lines(self, longest: int) -> Iterator[str]:
+        """The lines of a UTF-8 text with their ends; a longer line is refused."""
+        number = 0
+        while line := self._taken(self._stream.readline(longest + 1)):
+            number += 1
+            if len(line) > longest:
+                raise BadJobs(
+                    f"line {number} of {self._name} is longer than {longest:,} bytes; repair the file"
+                )
+            yield self._text(line, f" in line {number}").removeprefix("\ufeff" if number == 1 else "")
+
+    def text(self) -> str:
+        """All of a UTF-8 text."""
+        parts = []
+        while part := self._taken(self._stream.read(1 << 20)):
+            parts.append(part)
+        return self._text(b"".join(parts), "").removeprefix("\ufeff")
+
+    def head(self, count: int) -> bytes:
+        """The first bytes, for a guess at what they are."""
+        return self._taken(self._stream.read(count))
+
+    def _taken(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise BadJobs(
+                f"{self._name} is larger than {self._most // 1024**2:,} MiB decompressed; give it in parts"
+            )
+        return data
+
+    def _text(self, data: bytes, where: str) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BadJobs(f"{self._name} is not UTF-8{where} (byte {error.start}); convert it") from error
+
+
+@contextmanager
+def opened(path: Path, name: str) -> Iterator[BoundedReader]:
+    """The file's content, decompressed where it starts like gzip.
+
+    Raises `BadJobs`, also while it is read, when the file cannot be read or its compression is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            compressed = file.peek(2)[:2] == _GZIP if hasattr(file, "peek") else False
+            if not compressed:
+                yield BoundedReader(file, name, MOST_BYTES)
+                return
+            with gzip.GzipFile(fileobj=file) as stream:
+                yield BoundedReader(stream, name, MOST_BYTES)  # type: ignore[arg-type]
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadJobs(f"{name} is damaged ({error}); fetch it again") from error
+    except OSError as error:
+        raise BadJobs(f"{name} cannot be read ({error.strerror or error}); check it") from error
