@@ -19,6 +19,7 @@ from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
+from tasks.hosts.params import HostParams
 from tasks.memory.params import MemoryParams
 from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
@@ -47,6 +48,7 @@ class Params(BaseModel):
     addressing: AddressingParams = Field(default_factory=AddressingParams)
     questions: QuestionParams = Field(default_factory=QuestionParams)
     rate: RateParams = Field(default_factory=RateParams)
+    host: HostParams = Field(default_factory=HostParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

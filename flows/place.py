@@ -11,7 +11,7 @@ from flows.origin import code, origin
 from flows.settings import Settings
 from store import Store
 
-_NOT_RECORDED = {"store", "pins", "quiet", "cache_dir", "cache_bytes", "serve_port"}
+_NOT_RECORDED = {"store", "pins", "quiet", "hosts", "cache_dir", "cache_bytes", "serve_port"}
 _lock = threading.Lock()
 _usual: int | None = None
 

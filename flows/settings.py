@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     """Seconds between the checkpoints of a training: what a killed one loses at most."""
     pins: Path = Path("pins")
     """Where commands leave what they published, for the next command and for DVC."""
+    hosts: Path = Path("build/hosts")
+    """Where frozen language models lie, one folder each; see `cellar host`."""
     cache_dir: Path | None = None
     """A folder that keeps what was read from a bucket, so that it is read once; none by default."""
     cache_bytes: int = Field(default=16 * 1024**3, ge=0)

@@ -27,6 +27,7 @@ KINDS = frozenset(
         "index",
         "corpus",
         "evaluation",
+        "host",
     }
 )
 """What an element can be; the first four attach to a core, the others support them."""

@@ -1,6 +1,6 @@
 """Errors of the computations in `tasks/`."""
 
-from store.errors import InputError, IntegrityError
+from store.errors import InputError, IntegrityError, StorageUnavailable
 
 
 class TaskError(InputError):
@@ -41,6 +41,24 @@ class UnfitHost(TaskError):
 
 class BadProgram(TaskError):
     """A file does not hold a program that can be published as a skill."""
+
+
+class BadHost(TaskError):
+    """A folder or file holds no frozen language model that can be used here."""
+
+
+class UnknownHost(TaskError):
+    """Nothing is known of a host of that name: where it comes from, or that it was ever added."""
+
+    exit_code = 4
+
+
+class HostChanged(IntegrityError):
+    """A folder no longer holds the host that was published under its name."""
+
+
+class DownloadFailed(StorageUnavailable):
+    """A package that a host comes in could not be downloaded, or is not the one that is known."""
 
 
 class SkillTrapped(TaskError):

@@ -19,6 +19,7 @@ from flows.cli import (
     head,
     history,
     hold,
+    host,
     lineage,
     notify,
     pins,
@@ -75,6 +76,7 @@ trust.register(snapshot.app)
 app.command(trust.keys)
 app.command(evaluation.app)
 app.command(skill.app)
+app.command(host.app)
 app.command(demo.demo)
 app.command(update.update)
 app.command(ask.ask)

@@ -1,0 +1,27 @@
+"""Frozen causal language models that residuals and shadows attach to.
+
+A host is a Hugging Face directory, its identity the manifest of its tensors, configuration and tokenizer.
+"""
+
+from tasks.hosts.conversion import convert_gguf, is_gguf
+from tasks.hosts.manifest import HostManifest, read_manifest
+from tasks.hosts.opening import Host, HostDtype, end_of_sequence, host_dtype, load_host
+from tasks.hosts.params import HostParams
+from tasks.hosts.step import KeptHost, find_host, open_host, publish_host
+
+__all__ = [
+    "Host",
+    "HostDtype",
+    "HostManifest",
+    "HostParams",
+    "KeptHost",
+    "convert_gguf",
+    "end_of_sequence",
+    "find_host",
+    "host_dtype",
+    "is_gguf",
+    "load_host",
+    "open_host",
+    "publish_host",
+    "read_manifest",
+]

