@@ -1,0 +1,38 @@
+"""From settings and parameters to the frozen language model that a flow attaches things to."""
+
+from typing import TYPE_CHECKING
+
+from flows import watch
+from flows.place import device_of
+from flows.settings import Settings
+from store import Ref, Store
+from tasks.hosts.params import HostParams
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+
+def host_ref(store: Store, params: HostParams) -> Ref:
+    """The newest host of that name; raises `UnknownHost`, which says how to bring one."""
+    from tasks.hosts.step import find_host
+
+    return find_host(store, params.name).ref
+
+
+def open_host(settings: Settings, store: Store, params: HostParams, ref: Ref | None = None) -> "Host":
+    """The host of the parameters, or exactly `ref`, from the folder of hosts, on the device of the settings.
+
+    Every byte is compared with what was published. Raises `UnknownHost` where the store or the folder lacks
+    it, and `HostChanged`.
+    """
+    from tasks.hosts.step import open_host as open_checked
+
+    with watch.progress("check host", "MB") as progress:
+        return open_checked(
+            store,
+            settings.hosts,
+            ref or host_ref(store, params),
+            device=device_of(settings),
+            dtype=params.dtype,
+            progress=progress,
+        )
