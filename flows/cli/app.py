@@ -4,9 +4,9 @@ import os
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
-from cyclopts import App, CoercionError, CycloptsError, Group, Parameter
+from cyclopts import App, ArgumentCollection, CoercionError, CycloptsError, Group, Parameter
 
 from flows.cli import (
     ask,
@@ -48,8 +48,23 @@ _EPILOGUE = (
     "6 storage unavailable, 7 conflict, 8 quality below a threshold, 130 interrupted."
 )
 
+
+def _refuse_empty_paths(_app: App, _commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Raise UsageError for a path without a character, which would become the working folder."""
+    for argument in arguments:
+        if _holds_path(argument.hint) and any(token.value == "" for token in argument.tokens):
+            from flows.errors import UsageError
+
+            raise UsageError(f"{argument.name} is empty; give a path, or . for the working folder")
+
+
+def _holds_path(hint: Any) -> bool:
+    return hint is Path or any(map(_holds_path, get_args(hint)))
+
+
 app = App(
     name="cellar",
+    config=_refuse_empty_paths,
     help="A versioned store for language-model memories and skills, and the flows that fill and evaluate it.",
     help_epilogue=_EPILOGUE,
     version_flags=["--version"],

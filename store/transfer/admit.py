@@ -10,7 +10,7 @@ from store.backend import Backend, open_backend
 from store.backend.local import LocalBackend
 from store.backend.strict_folder import StrictFolder
 from store.backend.tar import TarBackend
-from store.errors import InputError, IntegrityError, KeyMissing
+from store.errors import InputError, IntegrityError, InvalidURL, KeyMissing, NotAStore
 from store.format import EXPORT, FORMAT_KEY, unseal
 from store.signature import check_signed_by
 from store.store import Store
@@ -24,10 +24,14 @@ def check_archive(
     """Check every byte of the tar file or folder at `place` and return it as a store that can be copied from.
 
     Nothing is unpacked and no link is followed. Raises `IntegrityError` for the first thing that is not as an
-    export has it, or if one of `keys` has not signed the snapshot; `InputError` for a store.
+    export has it, or if one of `keys` has not signed the snapshot; `InputError` for a store, and where
+    nothing is at `place`.
     """
-    backend = _open(place)
-    _refuse_store(backend)
+    try:
+        backend = _open(place)
+        _refuse_store(backend)
+    except (InvalidURL, NotAStore) as error:  # here it is an argument, not the address of the store at work
+        raise InputError(str(error)) from error
     try:
         found = check_export(backend, progress=progress)
     except IntegrityError as error:
@@ -39,6 +43,8 @@ def check_archive(
 
 
 def _open(place: str) -> Backend:
+    if not place:
+        raise InputError("the name of the export is empty; give what `cellar snapshot export` made")
     backend = open_backend(place)
     if isinstance(backend, LocalBackend):
         return TarBackend(backend.root) if backend.root.is_file() else StrictFolder(backend.root)
