@@ -20,11 +20,14 @@ from tasks.codec.params import CodecParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
 from tasks.hosts.params import HostParams
+from tasks.larc.params import LarcParams
 from tasks.memory.params import MemoryParams
+from tasks.programs.params import ProgramsParams
 from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
 from tasks.retrieval.params import RetrievalParams
 from tasks.skills.params import SkillsParams
+from tasks.study.params import StudyParams
 
 PARAMS_FILE = Path("params.yaml")
 
@@ -49,6 +52,9 @@ class Params(BaseModel):
     questions: QuestionParams = Field(default_factory=QuestionParams)
     rate: RateParams = Field(default_factory=RateParams)
     host: HostParams = Field(default_factory=HostParams)
+    larc: LarcParams = Field(default_factory=LarcParams)
+    programs: ProgramsParams = Field(default_factory=ProgramsParams)
+    study: StudyParams = Field(default_factory=StudyParams)
 
 
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:

@@ -20,6 +20,7 @@ from flows.cli import (
     history,
     hold,
     host,
+    larc,
     lineage,
     notify,
     pins,
@@ -92,6 +93,7 @@ app.command(trust.keys)
 app.command(evaluation.app)
 app.command(skill.app)
 app.command(host.app)
+app.command(larc.app)
 app.command(demo.demo)
 app.command(update.update)
 app.command(ask.ask)

@@ -10,7 +10,9 @@ from tasks.errors import BadPayload
 
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
-SubjectName = Literal["addressing", "audit", "questions", "rate", "reading", "replacement", "skills"]
+SubjectName = Literal[
+    "addressing", "audit", "questions", "rate", "reading", "replacement", "selection", "skills"
+]
 """What is evaluated, besides aligned attachments."""
 
 

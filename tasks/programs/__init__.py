@@ -5,7 +5,7 @@ from tasks.programs.episodes import Episode, Support, episodes, query_errors, ru
 from tasks.programs.groups import RECIPES, Group, Split, groups
 from tasks.programs.params import ArithmeticParams, ListParams, ProgramsParams
 from tasks.programs.prompts import answer, feedback_prompt, prompt
-from tasks.programs.streams import stream
+from tasks.programs.streams import seed_of, stream
 
 __all__ = [
     "RECIPES",
@@ -29,6 +29,7 @@ __all__ = [
     "prompt",
     "query_errors",
     "rule_choice",
+    "seed_of",
     "stream",
     "support",
 ]

@@ -1,0 +1,65 @@
+"""Flow `train-larc`: slow states of a frozen host that episodes start from, for every objective and seed."""
+
+from typing import TYPE_CHECKING
+
+from flows import watch
+from flows.engine import bind, flow
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+from flows.workers.gpu import computing_device
+from store import Store
+from tasks.progress import Progress
+
+if TYPE_CHECKING:
+    from tasks.study import Bench, Plan
+
+
+def _train(settings: Settings, params: Params) -> list[str]:
+    from tasks.study.step import train_slow_states
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    with (
+        watch.progress("open host", "MB") as opening,
+        watch.progress("train larc", "outer updates") as progress,
+        computing_device(settings) as device,
+    ):
+        plan = study_plan(store, params)
+        trained = train_slow_states(
+            store,
+            plan,
+            study_bench(store, plan, settings, device, opening),
+            progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
+        )
+    return [str(ref) for ref in trained.values()]
+
+
+train_task = bind(_train, name="train larc")
+
+
+def study_plan(store: Store, params: Params) -> "Plan":
+    """The study of some parameters on the newest host of their name."""
+    from tasks.hosts import find_host
+    from tasks.study import Plan
+
+    return Plan(
+        find_host(store, params.host.name).ref, params.host, params.programs, params.larc, params.study
+    )
+
+
+def study_bench(store: Store, plan: "Plan", settings: Settings, device: str, progress: Progress) -> "Bench":
+    """What the study computes with; `progress` counts megabytes while the host is opened."""
+    from tasks.study import Bench
+
+    return Bench(store, plan, settings.hosts, device=device, progress=progress)
+
+
+def _flow(params: Params, settings: Settings) -> list[str]:
+    """Train the slow states, or find them; returns their references."""
+    return train_task(settings, params)
+
+
+train_larc = flow(_flow, name="train-larc")
