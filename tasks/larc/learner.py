@@ -5,7 +5,7 @@ T(h) = h + B A h on every token (LARC 2.1), on the input embeddings or before a 
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from tasks.errors import BadQuestion, UnfitHost
+from tasks.larc.attention import WideBackward
 from tasks.larc.batch import Batch, cut, lay, order
 from tasks.larc.feedback import Feedback
 from tasks.larc.probe import probe
@@ -160,7 +161,8 @@ class Learner:
         model = self.host.model
         if self.insertion == 0 and not self.module:
             embeds_nTD = corrected(embeds_nTD, A_nrD, B_nDr)
-        with self._attached(A_nrD, B_nDr):
+        wide = WideBackward() if torch.is_grad_enabled() else nullcontext()
+        with self._attached(A_nrD, B_nDr), wide:
             hidden_nTD = model.get_decoder()(
                 inputs_embeds=embeds_nTD,
                 attention_mask=batch.mask_n1TT,
