@@ -22,6 +22,7 @@ class _Attention(torch.autograd.Function):
         out, logsumexp = _FORWARD(q, k, v, 0.0, False, attn_mask=mask, scale=scale)
         ctx.save_for_backward(q, k, v, mask, out, logsumexp)
         ctx.scale = scale
+        assert isinstance(out, Tensor)
         return out
 
     @staticmethod
@@ -31,6 +32,9 @@ class _Attention(torch.autograd.Function):
         given = _BACKWARD(*wide, logsumexp, 0.0, False, attn_mask=mask.float(), scale=ctx.scale)
         by_q, by_k, by_v = (one.to(q.dtype) for one in given)
         return by_q, by_k, by_v, None, None
+
+
+_apply: Callable[..., Tensor] = _Attention.apply
 
 
 class WideBackward(TorchFunctionMode):
@@ -51,5 +55,5 @@ class WideBackward(TorchFunctionMode):
             plain &= not given.get("dropout_p") and not given.get("is_causal")
             fits = q.device.type == "cpu" and q.dtype == torch.bfloat16 and q.shape == k.shape == v.shape
             if plain and fits and mask is not None and mask.dtype == q.dtype:
-                return _Attention.apply(q, k, v, mask, scale)
+                return _apply(q, k, v, mask, scale)
         return func(*args, **given)
