@@ -88,7 +88,7 @@ def test_every_worker_document_becomes_a_memory_with_its_figures(house: House) -
         assert row.requires == (house.codec.version,)
         assert row.provenance["document"] == document.digest
         assert row.facts["token_recall"] >= PARAMS.token_recall
-        assert row.facts["cell_bytes"] == row.facts["blocks"] * 192 * 2
+        assert row.facts["cell_bytes"] == row.facts["blocks"] * (192 + 4)
 
 
 def test_figures_are_measured_on_the_published_bytes(house: House) -> None:
@@ -193,10 +193,10 @@ def test_a_unit_of_other_settings_is_not_taken_for_this_one(house: House) -> Non
     build = house.build()
     house.work(build)
 
-    result = house.work(house.build(), PARAMS.model_copy(update={"dtype": "int8"}))
+    result = house.work(house.build(), PARAMS.model_copy(update={"dtype": "bfloat16"}))
 
     assert result.worked == len(result.outcomes)
-    assert summarise([result])["cell_bytes_per_block"] == 192 + 4
+    assert summarise([result])["cell_bytes_per_block"] == 192 * 2
 
 
 def test_results_travel_as_json(house: House) -> None:
