@@ -36,7 +36,7 @@ class SessionFull(TaskError):
 
 
 class UnfitHost(TaskError):
-    """A language model reads a row of branches differently from its sequences one by one."""
+    """A language model is not built, or does not compute, as a method needs it to."""
 
 
 class BadProgram(TaskError):
@@ -83,3 +83,7 @@ class TooLittleText(TaskError):
 
 class TooFewGroups(TaskError):
     """The ranges of public programs hold fewer parameter groups than the splits ask for."""
+
+
+class Exploded(TaskError):
+    """Writing a text into shadows went astray at its first step."""

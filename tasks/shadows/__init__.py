@@ -1,0 +1,51 @@
+"""Shadows: additive matrices on some blocks of a frozen host that a text is written into (ANNEAL)."""
+
+from tasks.shadows.attachment import Attachment, attached
+from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
+from tasks.shadows.merging import merge
+from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
+from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
+from tasks.shadows.step import (
+    KIND,
+    WRITTEN,
+    find_shadow,
+    merge_shadow,
+    open_shadow,
+    read_domain,
+    shadow_element,
+    write_domain,
+    writing_recipe,
+)
+from tasks.shadows.text import Domain, digest_of, part, read_documents
+from tasks.shadows.writing import mean_loss, write_shadow
+
+__all__ = [
+    "KIND",
+    "MOST_ALPHA",
+    "WRITTEN",
+    "Attachment",
+    "Domain",
+    "HeldParams",
+    "Shadow",
+    "ShadowParams",
+    "TextSource",
+    "attached",
+    "chosen_layers",
+    "default_layers",
+    "digest_of",
+    "down_projections",
+    "find_shadow",
+    "load_shadow",
+    "mean_loss",
+    "merge",
+    "merge_shadow",
+    "new_shadow",
+    "open_shadow",
+    "part",
+    "read_documents",
+    "read_domain",
+    "shadow_element",
+    "write_domain",
+    "write_shadow",
+    "writing_recipe",
+]

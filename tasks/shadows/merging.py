@@ -1,0 +1,75 @@
+"""A host with a shadow added to its weights, as a Hugging Face directory of its own."""
+
+import os
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tasks.errors import BadHost
+from tasks.progress import Progress, silent
+from tasks.shadows.shadow import Shadow
+
+_WEIGHTS = "*.safetensors"
+_BESIDE = "*.json"
+
+
+def merge(folder: Path, shadow: Shadow, out: Path, *, progress: Progress = silent) -> int:
+    """Write the host of `folder` with W + alpha D for each shadowed W into the new folder `out`.
+
+    Tensors keep their dtype: sums are made in float32 and rounded once. Configuration, tokenizer and other
+    JSON files are copied. `progress` counts files of weights. Returns how many matrices were changed.
+
+    Raises `BadHost` when `out` is there already, or a matrix is not in the files under its name.
+    """
+    if out.exists():
+        raise BadHost(f"{out} is there already; give a folder that is not")
+    changes = {
+        f"{name}.weight": (delta, alpha)
+        for name, delta, alpha, active in zip(
+            shadow.names, shadow.deltas, shadow.alphas, shadow.active, strict=True
+        )
+        if active
+    }
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        for path in sorted(folder.glob(_BESIDE)):
+            shutil.copyfile(path, partial / path.name)
+        files = sorted(folder.glob(_WEIGHTS))
+        found: set[str] = set()
+        for done, path in enumerate(files, start=1):
+            found |= _merge_file(path, changes, partial / path.name)
+            progress(done, len(files))
+        if found != set(changes):
+            missing = min(set(changes) - found)
+            raise BadHost(f"{folder} has no tensor {missing}; save the model again with transformers")
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return len(found)
+
+
+def _merge_file(path: Path, changes: dict[str, tuple[Tensor, float]], target: Path) -> set[str]:
+    """Write one file of weights again with its part of the changes; returns the names it had of them."""
+    tensors: dict[str, Tensor] = {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (it is no mapping)
+                tensors[name] = file.get_tensor(name)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BadHost(f"{path} cannot be read ({str(error)[:100]}); fetch or save the model again") from error
+    mine = changes.keys() & tensors.keys()
+    for name in mine:
+        delta, alpha = changes[name]
+        weight = tensors[name]
+        if weight.shape != delta.shape:
+            raise BadHost(f"{name} in {path} is {tuple(weight.shape)}, its shadow {tuple(delta.shape)}")
+        summed = torch.add(weight.float(), delta.to(weight.device), alpha=alpha)
+        tensors[name] = summed.to(weight.dtype)
+    save_file(tensors, target, {"format": "pt"})
+    return set(mine)

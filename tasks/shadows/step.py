@@ -1,0 +1,123 @@
+"""The shadows room's door to the store: a domain written into `shadow/<name>.written`, opened, merged."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from store import Element, Recipe, Ref, Store
+from store.errors import ElementNotFound
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.errors import BadPayload
+from tasks.progress import Progress, silent
+from tasks.shadows.merging import merge
+from tasks.shadows.params import ShadowParams
+from tasks.shadows.shadow import Shadow, load_shadow, most_bytes, new_shadow
+from tasks.shadows.text import Domain, part, read_documents
+from tasks.shadows.writing import write_shadow
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+KIND = "shadow/"
+WRITTEN = ".written"
+"""Ends the names of shadows at full strength, as they were written."""
+
+
+def read_domain(store: Store, host: "Host", params: ShadowParams) -> Domain:
+    """The domain of the parameters in its four parts, in the host's tokens."""
+    documents = read_documents(store, params.domain)
+    return part(
+        documents,
+        host.encode,
+        host.end,
+        params.held,
+        train_tokens=params.chunks * params.chunk_tokens,
+        seed=params.seed,
+    )
+
+
+def writing_recipe(host: "Host", params: ShadowParams, digest: str) -> Recipe:
+    """How a domain of this digest is written into shadows of a host."""
+    options = {**params.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
+    return Recipe("shadows.write/1", options, (host.ref.version, digest))
+
+
+def write_domain(
+    store: Store,
+    host: "Host",
+    params: ShadowParams,
+    *,
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> Ref:
+    """Publish `shadow/<name>.written`, the domain at full strength, or find it.
+
+    Held-out text is parted first. With `work_dir` an interrupted stream continues, bit for bit, from what it
+    kept every `checkpoint_s` seconds.
+    """
+    domain = read_domain(store, host, params)
+    recipe = writing_recipe(host, params, domain.digest)
+    name = f"{params.name}{WRITTEN}"
+    if (row := store.catalog().find(recipe.fingerprint)) is not None and row.ref.name == f"{KIND}{name}":
+        return row.ref
+    zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    written = write_shadow(host, zero, domain.train_T, params, progress=progress, checkpoints=checkpoints)
+    element = shadow_element(
+        name,
+        written,
+        host=host.ref,
+        provenance={"recipe": recipe.fingerprint, "params": recipe.params, "held_out_by": domain.by},
+        facts={"chunks": len(written.losses), "stopped": written.stopped},
+    )
+    message = f"Write {len(written.losses)} chunks into shadow {params.name}"
+    return publish_trained(store, element, checkpoints, message=message)
+
+
+def shadow_element(
+    name: str,
+    shadow: Shadow,
+    *,
+    host: Ref,
+    requires: tuple[str, ...] = (),
+    provenance: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Element:
+    """The element `shadow/<name>`; `provenance` belongs to the version, `facts` stand beside it."""
+    return Element(
+        "shadow",
+        name.removeprefix(KIND),
+        shadow.to_bytes(),
+        requires=(host.version, *requires),
+        provenance={"host": str(host), "document": shadow.document, **(provenance or {})},
+        facts={"layers": list(shadow.layers), "alphas": list(shadow.alphas), **(facts or {})},
+    )
+
+
+def find_shadow(store: Store, what: Ref | str) -> Ref:
+    """A shadow by reference or by name (the newest); raises `ElementNotFound` when the store has none."""
+    catalog = store.catalog()
+    name = what.name if isinstance(what, Ref) else f"{KIND}{what.removeprefix(KIND)}"
+    row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
+    if row is None or row.ref.name != name or row.ref.kind != "shadow":
+        raise ElementNotFound(f"{store.url} has no {name}; write one with `cellar anneal write`")
+    return row.ref
+
+
+def open_shadow(store: Store, what: Ref | str, host: "Host") -> tuple[Ref, Shadow]:
+    """A shadow of this host; raises `ElementNotFound`, and `BadPayload` when it is none or another host's."""
+    ref = find_shadow(store, what)
+    row = store.catalog().get(ref.version)
+    assert row is not None, "it was found a moment ago"
+    if row.length > most_bytes(host):
+        raise BadPayload(f"{ref} has {row.length:,} bytes, a shadow of {host.ref.name} {most_bytes(host):,}")
+    return ref, load_shadow(store.read(row), host)
+
+
+def merge_shadow(
+    store: Store, host: "Host", folder: Path, what: Ref | str, out: Path, *, progress: Progress = silent
+) -> tuple[Ref, int]:
+    """Write the host of `folder` with a shadow in its weights into `out`; see `merge`."""
+    ref, shadow = open_shadow(store, what, host)
+    return ref, merge(folder, shadow, out, progress=progress)
