@@ -26,6 +26,7 @@ from tasks.programs.params import ProgramsParams
 from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
 from tasks.retrieval.params import RetrievalParams
+from tasks.shadows.params import ShadowParams
 from tasks.skills.params import SkillsParams
 from tasks.study.params import StudyParams
 
@@ -52,6 +53,7 @@ class Params(BaseModel):
     questions: QuestionParams = Field(default_factory=QuestionParams)
     rate: RateParams = Field(default_factory=RateParams)
     host: HostParams = Field(default_factory=HostParams)
+    shadow: ShadowParams = Field(default_factory=ShadowParams)
     larc: LarcParams = Field(default_factory=LarcParams)
     programs: ProgramsParams = Field(default_factory=ProgramsParams)
     study: StudyParams = Field(default_factory=StudyParams)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 from cyclopts import App, ArgumentCollection, CoercionError, CycloptsError, Group, Parameter
 
 from flows.cli import (
+    anneal,
     ask,
     cache,
     corpus,
@@ -93,6 +94,7 @@ app.command(trust.keys)
 app.command(evaluation.app)
 app.command(skill.app)
 app.command(host.app)
+app.command(anneal.app)
 app.command(larc.app)
 app.command(demo.demo)
 app.command(update.update)

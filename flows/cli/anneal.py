@@ -1,0 +1,152 @@
+"""Commands on shadows: write a text into one, keep what generalises, look at it, merge it into its host."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from flows.cli.launch import Injected, ParamsFile, Set, orchestration
+from flows.formatting import columns, counted
+
+if TYPE_CHECKING:
+    from flows.params import Params
+    from store import Row, Store
+
+app = App(name="anneal", help="ANNEAL: texts written into shadows of a frozen host, and how much is kept.")
+
+Source = Annotated[
+    Path | None,
+    Parameter(help="A text file or a folder of them, instead of shadow.domain of the parameters."),
+]
+Name = Annotated[str | None, Parameter(help="Names the elements, instead of shadow.name of the parameters.")]
+
+
+@app.command
+def write(
+    *,
+    source: Source = None,
+    name: Name = None,
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
+    """Write a text into shadows at full strength: each chunk is scored, then learned in one step.
+
+    What is held out for the search, its guard and the report is taken aside first. An interrupted text goes
+    on where it stopped.
+    """
+    chosen = chosen_params(params, set_, source, name)
+    with orchestration(session, session.settings, check=lambda store: _host(store, chosen)) as settings:
+        from flows.write_shadow import write_shadow
+
+        made = write_shadow(chosen, settings)
+    store = session.open_store()
+    row = shadow_row(store, made)
+    session.emit(_record(row), _lines(row))
+
+
+@app.command
+def show(name: str | None = None, /, *, session: Injected) -> None:
+    """List the shadows of the store, or show the layers of one.
+
+    Parameters
+    ----------
+    name
+        Which one, e.g. domain or domain.written.
+    """
+    from tasks.shadows.step import find_shadow
+
+    store = session.open_store()
+    if name is not None:
+        row = shadow_row(store, str(find_shadow(store, name)))
+        session.emit(_record(row), _lines(row))
+        return
+    newest = {row.ref.name: row for row in store.catalog().rows("shadow")}
+    rows = [(row.ref.name, row.ref.version[:12], *_in_short(row)) for _, row in sorted(newest.items())]
+    session.emit(
+        [_record(row) for _, row in sorted(newest.items())], columns(rows) if rows else ["no shadows"]
+    )
+
+
+@app.command
+def merge(name: str, /, *, out: Path, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Write the host with a shadow in its weights into a new folder, which transformers loads.
+
+    Parameters
+    ----------
+    name
+        Which shadow, e.g. domain or domain.written.
+    out
+        The new folder.
+    """
+    from flows.hosts import open_host
+    from flows.params import load_params
+    from flows.watch import watching
+    from tasks.hosts.step import host_folder
+    from tasks.shadows.step import merge_shadow
+
+    chosen = load_params(params, set_ or ())
+    store, settings = session.open_store(), session.settings
+    with watching(session.progress):
+        host = open_host(settings, store, chosen.host)
+        folder = host_folder(settings.hosts, host.ref)
+        with session.progress(f"merge {name}", "files") as progress:
+            ref, changed = merge_shadow(store, host, folder, name, out, progress=progress)
+    lines = [
+        f"shadow  {ref}",
+        f"host    {host.ref}",
+        f"wrote   {out}, {counted(changed, 'layer')}",
+    ]
+    session.emit({"shadow": str(ref), "host": str(host.ref), "out": str(out), "changed": changed}, lines)
+
+
+def chosen_params(
+    params: Path | None, set_: list[str] | None, source: Path | None, name: str | None
+) -> "Params":
+    """The parameters, with the text and the name of the command line in place of theirs."""
+    import json
+
+    from flows.params import load_params
+
+    given = list(set_ or ())
+    if source is not None:
+        given += [f"shadow.domain.path={json.dumps(str(source))}", "shadow.domain.corpus=null"]
+    if name is not None:
+        given.append(f"shadow.name={json.dumps(name)}")
+    return load_params(params, given)
+
+
+def shadow_row(store: "Store", ref: str) -> "Row":
+    """What the store knows of a shadow that was just published or found."""
+    from store import Ref
+
+    row = store.catalog().get(Ref.parse(ref).version)
+    assert row is not None
+    return row
+
+
+def _host(store: "Store", params: "Params") -> None:
+    """Raise `UnknownHost` where the store has no host of that name."""
+    from flows.hosts import host_ref
+
+    host_ref(store, params.host)
+
+
+def _record(row: "Row") -> dict[str, Any]:
+    return {"shadow": str(row.ref), "host": row.provenance.get("host", ""), **dict(row.facts)}
+
+
+def _in_short(row: "Row") -> tuple[str, str]:
+    layers, alphas = row.facts.get("layers") or [], row.facts.get("alphas") or []
+    return counted(len(layers), "layer"), "alpha " + " ".join(f"{alpha:.2f}" for alpha in alphas)
+
+
+def _lines(row: "Row") -> list[str]:
+    facts = row.facts
+    lines = [f"shadow   {row.ref}", f"host     {row.provenance.get('host', '')}"]
+    if "chunks" in facts:
+        lines.append(f"learned  {counted(facts['chunks'], 'chunk')}")
+    if facts.get("stopped"):
+        lines.append(f"stopped  {facts['stopped']}")
+    pairs = zip(facts.get("layers") or [], facts.get("alphas") or [], strict=False)
+    return [*lines, *columns([(f"layer {layer}", f"alpha {alpha:.3f}") for layer, alpha in pairs])]

@@ -1,0 +1,37 @@
+"""Flow `write-shadow`: a domain's text into shadows of a frozen host, at full strength."""
+
+from flows import watch
+from flows.engine import bind, flow
+from flows.hosts import open_host
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+
+
+def _write(settings: Settings, params: Params) -> str:
+    from tasks.shadows.step import write_domain
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    host = open_host(settings, store, params.host)
+    with watch.progress(f"write {params.shadow.name}", "chunks") as progress:
+        ref = write_domain(
+            store,
+            host,
+            params.shadow,
+            progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
+        )
+    return str(ref)
+
+
+write_task = bind(_write, name="write shadow")
+
+
+def _flow(params: Params, settings: Settings) -> str:
+    """Write the domain, or find it written; returns the reference of `shadow/<name>.written`."""
+    return write_task(settings, params)
+
+
+write_shadow = flow(_flow, name="write-shadow")

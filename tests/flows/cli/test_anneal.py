@@ -1,0 +1,64 @@
+"""The commands on shadows, through the real command line, store, flow and a tiny host."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tiny_host import write_tiny_host
+
+Cellar = Callable[..., tuple[int, str, str]]
+SMALL = (
+    *("--set", "host.name=tiny", "--set", "host.dtype=float32", "--set", "shadow.layers=[1,2]"),
+    *("--set", "shadow.chunk_tokens=32", "--set", "shadow.chunks=6"),
+    *("--set", "shadow.held.selection_tokens=256", "--set", "shadow.held.guard_tokens=256"),
+    *("--set", "shadow.held.sealed_tokens=512"),
+)
+
+
+@pytest.fixture
+def text(workplace: Path) -> Path:
+    write_tiny_host(workplace / "mine", layers=3)
+    path = workplace / "casks.txt"
+    path.write_text("".join(f"the {n}th cask is cool; keep it shut.\n" for n in range(200)))
+    return path
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, text: Path) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    code, out, err = cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL, "--json")
+    assert code == 0, err
+    written = json.loads(out)
+    assert written["shadow"].startswith("shadow/casks.written@")
+    assert (written["layers"], written["alphas"], written["chunks"]) == ([1, 2], [1.0, 1.0], 6)
+    again = cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL, "--json")
+    assert json.loads(again[1]) == written
+    code, out, _ = cellar("anneal", "show")
+    assert (code, out.split()[0]) == (0, "shadow/casks.written")
+    assert "layer 1  alpha 1.000" in cellar("anneal", "show", "casks.written")[1]
+    code, out, err = cellar("anneal", "merge", "casks.written", "--out", "merged", *SMALL)
+    assert code == 0, err
+    assert out.splitlines()[-1] == "wrote   merged, 2 layers"
+    code, _, err = cellar("host", "add", "merged", "merged")
+    assert code == 0, err
+
+
+@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("write", "--source", "casks.txt", "--set", "host.name=other"), 4, "has no host other"),
+        (("show", "casks"), 4, "has no shadow/casks"),
+        (("write", "--set", "shadow.step_size=0"), 2, "shadow.step_size"),
+        (("merge", "casks", "--out", "x", *SMALL), 4, "has no shadow/casks"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    cellar: Cellar, text: Path, arguments: tuple[str, ...], code: int, sentence: str
+) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    found, _, err = cellar("anneal", *arguments)
+    assert found == code, err
+    assert sentence in err
