@@ -14,8 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ from torch import Tensor
 from benchmarks.figures import Section
 from benchmarks.larc_padded import Rows, pad, padded_energies, padded_episodes
 from benchmarks.one_section import Found, add_output_options, report_section
+from store import Ref
+from tasks.hosts import HostDtype, load_host, read_manifest
 from tasks.larc import (
     ExpectedCost,
     Learner,
@@ -44,23 +46,6 @@ LEAST_GAIN = 2.5
 MOST_APART = 1e-4
 """Nats per token between both after two steps, in float32."""
 STEPS, RATE = 2, 0.1
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A host as this benchmark opens it: any directory of a causal language model."""
-
-    model: Any
-    device: torch.device
-    dtype: torch.dtype
-
-    @property
-    def width(self) -> int:
-        return int(self.model.config.hidden_size)
-
-    @property
-    def layers(self) -> int:
-        return int(self.model.config.num_hidden_layers)
 
 
 @dataclass(frozen=True)
@@ -159,35 +144,23 @@ def run(options: argparse.Namespace) -> tuple[Section, Found]:
 
 
 def bench(options: argparse.Namespace, dtype: torch.dtype) -> Bench:
-    """The host in this dtype, and the same episodes of both families."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model = AutoModelForCausalLM.from_pretrained(options.host, dtype=dtype, local_files_only=True)
-    host = Folder(model.eval().requires_grad_(requires_grad=False), options.device, dtype)
-    host.model.to(options.device)
-    tokenizer = AutoTokenizer.from_pretrained(options.host, local_files_only=True)
-    questions, costs = posed(tokenizer, options.episodes)
-    return Bench(
-        host, Learner(host, tokens=options.tokens), new_slow_state(host.width, seed=11), questions, costs
-    )
-
-
-def posed(tokenizer: Any, count: int) -> tuple[list[Question], Tensor]:
-    """Training episodes of both families, as questions with the execution errors on their support."""
+    """The host in this dtype, and training episodes of both families with the errors on their support."""
+    manifest = read_manifest(options.host)
+    ref = Ref("host/benchmark", sha256(manifest.to_bytes()).hexdigest())
+    host = load_host(ref, manifest, options.host, device=options.device, dtype=_name(dtype))
     params = ProgramsParams()
     found = episodes(groups(params, Split.TRAIN))
-    chosen = [found[place * len(found) // count] for place in range(count)]
+    chosen = [found[place * len(found) // options.episodes] for place in range(options.episodes)]
     questions = [
         Question(
-            tuple(tokenizer.encode(prompt(one.group, params))),
-            tuple(
-                (*tokenizer.encode(answer(candidate)), tokenizer.eos_token_id)
-                for candidate in one.group.candidates
-            ),
+            tuple(host.encode(prompt(one.group, params))),
+            tuple((*host.encode(answer(candidate)), host.end) for candidate in one.group.candidates),
         )
         for one in chosen
     ]
-    return questions, torch.tensor([support(one, params).errors for one in chosen])
+    costs = torch.tensor([support(one, params).errors for one in chosen])
+    slow = new_slow_state(host.width, seed=11)
+    return Bench(host, Learner(host, tokens=options.tokens), slow, questions, costs)
 
 
 def timed(work: Callable[[], Tensor]) -> tuple[float, Tensor]:
@@ -197,8 +170,8 @@ def timed(work: Callable[[], Tensor]) -> tuple[float, Tensor]:
     return (time.process_time() - began) / torch.get_num_threads(), made
 
 
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+def _name(dtype: torch.dtype) -> HostDtype:
+    return "float32" if dtype == torch.float32 else "bfloat16"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
