@@ -3,7 +3,6 @@
 T(h) = h + B A h on every token (LARC 2.1), on the input embeddings or before a decoder layer.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from torch.utils.checkpoint import checkpoint
 from tasks.errors import BadQuestion, UnfitHost
 from tasks.larc.attention import WideBackward
 from tasks.larc.batch import Batch, cut, lay, order
+from tasks.larc.embedded import EmbeddedRows
 from tasks.larc.feedback import Feedback
 from tasks.larc.probe import probe
-from tasks.larc.question import Question, Tree
+from tasks.larc.question import Question
 from tasks.larc.substrate import Substrate
 
 TOKENS = 2_048
 """Places of a physical batch: larger ones are not faster on a processor, and take memory."""
-_CACHED_BYTES = 64 * 1024**2
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ class Learner:
         self.inputs = self.outputs = host.width
         self.tokens = tokens
         self.checkpointing = checkpointing
-        self._kept: OrderedDict[Question, tuple[Tree, Tensor]] = OrderedDict()
-        self._kept_bytes = 0
+        self._rows = EmbeddedRows(host)
         probe(self)
 
     def energies(
@@ -130,7 +128,7 @@ class Learner:
         self, questions: Sequence[Question], A_FrD: Tensor, B_FDr: Tensor, owners_N: Sequence[int]
     ) -> Iterator[tuple[Batch, Tensor]]:
         self._check(questions, A_FrD, B_FDr, owners_N)
-        laid = [self._lay(question) for question in questions]
+        laid = [self._rows.lay(question) for question in questions]
         sizes = [len(tree) for tree, _ in laid]
         for rows in cut(order(questions, sizes, owners_N), sizes, self.tokens):
             batch = lay(rows, [laid[row][0] for row in rows], self.host.dtype, self.host.device)
@@ -189,33 +187,6 @@ class Learner:
         finally:
             handle.remove()
 
-    def _lay(self, question: Question) -> tuple[Tree, Tensor]:
-        """The tree of a question and the host's embeddings of it (T, D), kept as long as they fit."""
-        if (kept := self._kept.get(question)) is not None:
-            self._kept.move_to_end(question)
-            return kept
-        tree = Tree.of(question)
-        embeddings = self.host.model.get_input_embeddings()
-        highest = max(int(tree.ids_T.max()), int(tree.targets_JL.max()))
-        lowest = min(int(tree.ids_T.min()), int(tree.targets_JL.min()))
-        if lowest < 0 or highest >= embeddings.num_embeddings:
-            raise BadQuestion(
-                f"a question holds token {lowest if lowest < 0 else highest}; the host has "
-                f"{embeddings.num_embeddings:,}: use its own tokenizer"
-            )
-        places = int(tree.positions_T.max()) + 1
-        most = getattr(self.host.model.config, "max_position_embeddings", None)
-        if isinstance(most, int) and places > most:
-            raise BadQuestion(f"a question is {places:,} tokens deep; the host reads {most:,}: shorten it")
-        with torch.no_grad():
-            embeds_TD = embeddings(torch.from_numpy(tree.ids_T).to(self.host.device)).detach()
-        self._kept[question] = (tree, embeds_TD)
-        self._kept_bytes += _size(tree, embeds_TD)
-        while self._kept_bytes > _CACHED_BYTES and len(self._kept) > 1:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= _size(*dropped)
-        return tree, embeds_TD
-
     def _check(
         self, questions: Sequence[Question], A_FrD: Tensor, B_FDr: Tensor, owners_N: Sequence[int]
     ) -> None:
@@ -251,8 +222,3 @@ def tree_energies(logits_PV: Tensor, batch: Batch) -> Tensor:
     flat = batch.scored_nJL * logged_PV.shape[1] + batch.targets_nJL
     logged_nJL = logged_PV.flatten().index_select(0, flat.flatten()).view(flat.shape)
     return (logged_nJL * batch.weights_nJL).sum(-1)
-
-
-def _size(tree: Tree, embeds_TD: Tensor) -> int:
-    arrays = tree.sees_TT.nbytes + tree.scored_JL.nbytes + tree.targets_JL.nbytes
-    return arrays + 16 * len(tree) + embeds_TD.numel() * embeds_TD.element_size()

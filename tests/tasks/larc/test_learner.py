@@ -99,6 +99,48 @@ def test_energies_are_differentiable_as_a_whole(host: TinyHost) -> None:
     assert close(B.grad, expected.B_FDr, 1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def test_recomputing_changes_no_bit(dtype: torch.dtype) -> None:
+    host, questions, (A, B) = llama(dtype), make_questions(7), random_factors(3)
+    costs = ExpectedCost(torch.rand(7, 4, generator=torch.Generator().manual_seed(3)))
+    given = questions, A, B, OWNERS, [costs, RightCandidate(torch.zeros(7, dtype=torch.int64))]
+    kept, again = (
+        Learner(host, 1, tokens=64, checkpointing=checkpointing).gradients(*given, shares_of_owners(OWNERS))
+        for checkpointing in (False, True)
+    )
+    assert torch.equal(kept[0], again[0])
+    for one, other in zip(kept[1], again[1], strict=True):
+        assert torch.equal(one.A_FrD, other.A_FrD)
+        assert torch.equal(one.B_FDr, other.B_FDr)
+
+
+@pytest.mark.parametrize("insertion", range(LAYERS))
+def test_no_gradient_is_kept_for_what_lies_below(host: TinyHost, insertion: int) -> None:
+    kept: list[bool] = []
+    handles = [
+        layer.mlp.register_forward_hook(lambda _, given, output: kept.append(output.requires_grad))
+        for layer in host.model.get_decoder().layers
+    ]
+    learner = Learner(host, insertion)
+    kept.clear()
+    learner.gradients(
+        make_questions(1), *random_factors(1), [0], [ExpectedCost(torch.eye(4)[:1])], torch.ones(1)
+    )
+    for handle in handles:
+        handle.remove()
+    assert kept == [layer >= insertion for layer in range(LAYERS)]
+
+
+def test_a_sliding_window_bounds_what_is_read() -> None:
+    host, question = llama(), Question((2,) * 19, ((3, EOS),))
+    nothing = torch.zeros(1, 1, WIDTH)
+    host.model.config.sliding_window = 20
+    assert Learner(host).energies([question], nothing, nothing.mT, [0]).isfinite().all()
+    host.model.config.sliding_window = 19
+    with pytest.raises(BadQuestion, match="20 tokens deep; the host reads 19"):
+        Learner(host).energies([question], nothing, nothing.mT, [0])
+
+
 def test_several_feedbacks_share_a_forward_pass_and_stay_apart(learner: Learner) -> None:
     questions, (A, B) = make_questions(7), random_factors(3)
     weights = shares_of_owners(OWNERS)
