@@ -31,6 +31,10 @@ class BadQuestion(TaskError):
     """A question, its feedback or the factors it is read with do not fit a learner."""
 
 
+class Diverged(TaskError):
+    """Factors hold a number that is not finite: the steps were too large."""
+
+
 class SessionFull(TaskError):
     """A live session, or its pending feedback, is larger than one may be."""
 

@@ -32,7 +32,7 @@ class ExpectedCost:
     """float32, finite; for executed programs the share of inputs they get wrong."""
 
     def losses(self, energies_nJ: Tensor, rows_n: Tensor) -> Tensor:
-        costs_nJ = self.costs_NJ.to(energies_nJ.device)[rows_n]
+        costs_nJ = self.costs_NJ.to(energies_nJ)[rows_n]
         return (torch.softmax(energies_nJ, -1) * costs_nJ).sum(-1)
 
     def check(self, questions: int, candidates: int) -> None:

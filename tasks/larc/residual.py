@@ -6,7 +6,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from tasks.errors import BadPayload
+from tasks.errors import BadPayload, Diverged
 from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
 from tasks.larc.state import SlowState
 from tasks.payload import pack_tensors, unpack_tensors
@@ -32,7 +32,11 @@ class _Record(BaseModel):
 
 
 def encode_residual(slow: SlowState, host: str) -> bytes:
-    """A slow state as safetensors, with the version of the host that it corrects."""
+    """A slow state as safetensors, with the version of the host that it corrects.
+
+    Raises `Diverged` where a factor is not finite: it could not be opened again.
+    """
+    check_finite(slow.A_rD, slow.B_Dr, what=f"the slow state after {slow.version} updates")
     record = _Record(
         host=host,
         rank=slow.rank,
@@ -73,6 +77,14 @@ def load_residual(payload: bytes, *, host: str | None = None, width: int | None 
     sizes = record.rank, record.width, record.outputs
     A_rD, B_Dr = checked_factors(tensors, ("A", "B"), *sizes, what=_WHAT)
     return SlowState(A_rD, B_Dr, record.version, record.insertion, record.module)
+
+
+def check_finite(*factors: Tensor, what: str) -> None:
+    """Raise `Diverged` unless all numbers of these factors are finite."""
+    if not all(bool(factor.isfinite().all()) for factor in factors):
+        raise Diverged(
+            f"the factors of {what} are not finite; take smaller steps, or go back to the state before"
+        )
 
 
 def checked_factors(

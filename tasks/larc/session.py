@@ -17,7 +17,7 @@ from torch import Tensor
 from tasks.checkpoint import write_whole
 from tasks.errors import BadPayload, SessionFull
 from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
-from tasks.larc.residual import checked_factors
+from tasks.larc.residual import check_finite, checked_factors
 from tasks.larc.state import Episode, SlowState
 from tasks.payload import pack_tensors, unpack_tensors
 
@@ -87,8 +87,11 @@ _FACTORS = (("bound.A", "bound.B"), ("A", "B"))
 def encode_session(session: Session) -> bytes:
     """A session as bytes; equal sessions give equal bytes.
 
-    Raises `SessionFull` where pending feedback, or all of it, is larger than a session may be.
+    Raises `SessionFull` where pending feedback, or all of it, is larger than a session may be, and `Diverged`
+    where a factor is not finite: it could not be resumed.
     """
+    for name, one in session.episodes.items():
+        check_finite(one.A_rD, one.B_Dr, one.bound.A_rD, one.bound.B_Dr, what=f"episode {name}")
     pending = len(json.dumps(session.pending, allow_nan=False).encode())
     if pending > PENDING_BYTES:
         raise SessionFull(

@@ -34,8 +34,8 @@ class Update:
 
     @property
     def rose(self) -> Tensor | None:
-        """Whether the update raised the loss of its own batch: a step that did not descend."""
-        return None if self.after_F is None else self.after_F > self.losses_F
+        """Whether the update raised the loss of its own batch, or left no number: it did not descend."""
+        return None if self.after_F is None else ~(self.after_F <= self.losses_F)
 
 
 def update(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from tasks.errors import BadQuestion, UnfitHost
@@ -175,6 +177,36 @@ def test_one_owners_feedback_never_changes_anothers_gradient(host: TinyHost) -> 
         assert torch.equal(one.A_FrD[owner], two.A_FrD[owner])
         assert torch.equal(one.B_FDr[owner], two.B_FDr[owner])
     assert not torch.equal(one.A_FrD[1], two.A_FrD[1])
+
+
+def test_one_owners_factors_change_no_bit_of_anothers_energies_and_gradients(host: TinyHost) -> None:
+    questions, (A, B) = make_questions(7), random_factors(3)
+    learner, weights = Learner(host, tokens=96), shares_of_owners(OWNERS)
+    costs = ExpectedCost(torch.rand(7, 4, generator=torch.Generator().manual_seed(3)))
+    others = [row for row, owner in enumerate(OWNERS) if owner != 1]
+    energies, [one] = learner.gradients(questions, A, B, OWNERS, [costs], weights)
+    A[1], B[1] = 3 * A[1], B[1] - 0.5
+    changed, [two] = learner.gradients(questions, A, B, OWNERS, [costs], weights)
+    assert torch.equal(energies[others], changed[others])
+    for owner in (0, 2):
+        assert torch.equal(one.A_FrD[owner], two.A_FrD[owner])
+        assert torch.equal(one.B_FDr[owner], two.B_FDr[owner])
+    assert not torch.equal(energies, changed)
+
+
+TOKENS = st.lists(st.integers(2, 4), max_size=4).map(tuple)
+"""Few tokens, so that answers begin alike, continue each other and are equal."""
+
+
+@given(prompt=TOKENS, answers=st.lists(TOKENS, min_size=1, max_size=5), seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_tree_equals_its_sequences(
+    host: TinyHost, learner: Learner, prompt: tuple[int, ...], answers: list[tuple[int, ...]], seed: int
+) -> None:
+    question = Question((5, *prompt), tuple((*answer, EOS) for answer in answers))
+    A, B = random_factors(1, seed=seed)
+    [found] = learner.energies([question], A, B, [0])
+    assert close(found, plain_energies(host, question, A[0], B[0]))
 
 
 def test_a_host_that_ignores_the_mask_is_refused(host: TinyHost) -> None:

@@ -1,8 +1,6 @@
 """Live sessions: resumed bit for bit at every step, refused when they are not what they say they are."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import BadPayload, SessionFull
+from tasks.errors import BadPayload, Diverged, SessionFull
 from tasks.larc import (
     PENDING_BYTES,
     Episode,
@@ -27,6 +25,7 @@ from tasks.larc import (
     update,
 )
 from tasks.larc.session import LIVE_BYTES
+from tasks.payload import pack_tensors, unpack_tensors
 from tests.tasks.forging import changed_header, forged
 from tests.tasks.larc.conftest import WIDTH, make_questions
 
@@ -113,10 +112,17 @@ def test_what_is_too_large_is_refused_and_the_earlier_file_stays(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-def _damage(change: Callable[[dict[str, Episode]], Any]) -> bytes:
+def _damaged(name: str, number: float) -> bytes:
+    tensors, record = unpack_tensors(encode_session(Session(HOST, start())), what="larc-session")
+    tensors[name][0, 0] = number
+    return pack_tensors(tensors, what="larc-session", record=record)
+
+
+def test_factors_that_are_not_finite_are_not_saved() -> None:
     episodes = start()
-    change(episodes)
-    return encode_session(Session(HOST, episodes))
+    episodes["sham"].A_rD[1, 2] = torch.nan
+    with pytest.raises(Diverged, match="episode sham are not finite; take smaller steps"):
+        encode_session(Session(HOST, episodes))
 
 
 @pytest.mark.parametrize(
@@ -126,8 +132,8 @@ def _damage(change: Callable[[dict[str, Episode]], Any]) -> bytes:
         (b"x" * (LIVE_BYTES + 1), HOST, WIDTH, "at most; begin a new one"),
         (encode_session(Session(HOST, start())), "cd" * 32, WIDTH, "is of host abababababab, not cdcd"),
         (encode_session(Session(HOST, start())), HOST, 64, "is 32 wide, its host 64"),
-        (_damage(lambda ones: ones["keep"].A_rD.fill_(torch.nan)), HOST, WIDTH, "keep.A of the session"),
-        (_damage(lambda ones: ones["sham"].bound.B_Dr.fill_(torch.inf)), HOST, WIDTH, "sham.bound.B"),
+        (_damaged("keep.A", torch.nan), HOST, WIDTH, "keep.A of the session holds"),
+        (_damaged("sham.bound.B", torch.inf), HOST, WIDTH, "sham.bound.B of the session holds"),
     ],
 )
 def test_what_is_no_session_of_this_host_is_refused(payload: bytes, host: str, width: int, said: str) -> None:

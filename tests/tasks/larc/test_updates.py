@@ -167,6 +167,9 @@ def test_norms_and_the_same_batch_tell_what_a_step_did(learner: Learner) -> None
     _, wild = update(learner, start, QUESTIONS, OWNERS, COSTS, rate=3_000.0, measure=True)
     assert wild.rose is not None
     assert wild.rose.any()
+    _, lost = update(learner, start, QUESTIONS, OWNERS, COSTS, rate=1e37, measure=True)
+    assert lost.rose is not None
+    assert lost.rose.all()
 
 
 def test_the_norm_of_a_change_equals_the_dense_one() -> None:
