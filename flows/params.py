@@ -25,6 +25,7 @@ from tasks.memory.params import MemoryParams
 from tasks.programs.params import ProgramsParams
 from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
+from tasks.replay.params import ReplayParams
 from tasks.retrieval.params import RetrievalParams
 from tasks.shadows.params import ShadowParams
 from tasks.skills.params import SkillsParams
@@ -54,6 +55,7 @@ class Params(BaseModel):
     rate: RateParams = Field(default_factory=RateParams)
     host: HostParams = Field(default_factory=HostParams)
     shadow: ShadowParams = Field(default_factory=ShadowParams)
+    replay: ReplayParams = Field(default_factory=ReplayParams)
     larc: LarcParams = Field(default_factory=LarcParams)
     programs: ProgramsParams = Field(default_factory=ProgramsParams)
     study: StudyParams = Field(default_factory=StudyParams)

@@ -29,6 +29,7 @@ from flows.cli import (
     promote,
     readout_audit,
     refs,
+    replay,
     revisions,
     runs,
     serve,
@@ -96,6 +97,7 @@ app.command(skill.app)
 app.command(host.app)
 app.command(anneal.app)
 app.command(larc.app)
+larc.app.command(replay.replay)
 app.command(demo.demo)
 app.command(update.update)
 app.command(ask.ask)

@@ -12,6 +12,7 @@ from flows.cli.published import Figures
 from flows.cli.rate_figures import RATE, evaluate_rate
 from flows.cli.reading_figures import READING, evaluate_reading
 from flows.cli.replacement_figures import REPLACEMENT, evaluate_replacement
+from flows.cli.replay_figures import REPLAY
 from flows.cli.selection_figures import SELECTION
 from flows.cli.session import Session
 from flows.cli.skill_figures import SKILLS, evaluate_skills
@@ -106,7 +107,7 @@ SUBJECTS: dict[SubjectName, Subject] = {
     "rate": Subject(RATE, _rate, snapshot=False, core=False, reads="rate measures the pinned corpus"),
 }
 FIGURES: tuple[Figures, ...] = tuple(
-    dict.fromkeys([*(subject.figures for subject in SUBJECTS.values()), SELECTION, REPRODUCTION])
+    dict.fromkeys([*(subject.figures for subject in SUBJECTS.values()), SELECTION, REPLAY, REPRODUCTION])
 )
 """All kinds of figures, in the order in which a folder is searched for them."""
 

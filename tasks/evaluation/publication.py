@@ -11,7 +11,7 @@ from tasks.errors import BadPayload
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
 SubjectName = Literal[
-    "addressing", "audit", "questions", "rate", "reading", "replacement", "selection", "skills"
+    "addressing", "audit", "questions", "rate", "reading", "replacement", "replay", "selection", "skills"
 ]
 """What is evaluated, besides aligned attachments."""
 

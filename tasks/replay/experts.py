@@ -58,9 +58,9 @@ class Experts:
 
     def __init__(self, params: ExpertParams) -> None:
         self._params = params
-        self._counts = KeyedMap(params.keys)
-        self._by_job = KeyedMap(params.keys)
-        self._by_commit = KeyedMap(params.keys)
+        self._counts = KeyedMap(params.most_keys)
+        self._by_job = KeyedMap(params.most_keys)
+        self._by_commit = KeyedMap(params.most_keys)
         self.weights_KC = np.zeros((params.buckets, CLASSES))
 
     def predict(self, job: Job) -> np.ndarray:
@@ -105,7 +105,7 @@ class Experts:
             for row, *values in record["regression"]:
                 made.weights_KC[row] = values
             maps = (made._counts, made._by_job, made._by_commit)
-            fits = all(len(one) <= params.keys for one in maps) and np.isfinite(made.weights_KC).all()
+            fits = all(len(one) <= params.most_keys for one in maps) and np.isfinite(made.weights_KC).all()
             counts = all(len(value) == CLASSES and min(value) >= 0 for _, value in made._counts.record())
             labels = all(value in range(CLASSES) for one in maps[1:] for _, value in one.record())
         except (LookupError, TypeError, ValueError) as error:

@@ -1,8 +1,9 @@
 """Files of CI jobs on disk, plain or gzip, read as a stream that never grows beyond a limit."""
 
 import gzip
+import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -34,6 +35,19 @@ def job_files(path: Path) -> list[tuple[str, Path]]:
     if not found:
         raise BadJobs(f"{path} holds no {', '.join(_SUFFIXES)} file, plain or .gz; give another folder")
     return sorted(found)
+
+
+def content_identity(files: Sequence[tuple[str, Path]]) -> str:
+    """SHA-256 over the names and contents of files: equal exactly when they read the same."""
+    whole = hashlib.sha256()
+    for name, path in files:
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise BadJobs(f"{name} cannot be read ({error.strerror or error}); check it") from error
+        whole.update(f"{name!r} {digest}\n".encode("utf-8", "backslashreplace"))
+    return whole.hexdigest()
 
 
 class BoundedReader:

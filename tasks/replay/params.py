@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tasks.evaluation import MOST_RESAMPLES
 from tasks.replay.jobs import GITHUB_CONCLUSIONS, Label
 
 PathName = Literal[
@@ -89,7 +90,7 @@ class ExpertParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    keys: int = Field(
+    most_keys: int = Field(
         default=4096,
         ge=1,
         le=1 << 16,
@@ -184,6 +185,10 @@ class ReplayParams(BaseModel):
         default=True, description="Read each batch again after its update, for the loss of the same batch."
     )
     permutation_seed: int = Field(default=7, ge=0, description="Private stream of the permuted labels.")
+    resamples: int = Field(
+        default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of commits."
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
     cases: CaseParams = CaseParams()
     fit: FitParams = FitParams()
     experts: ExpertParams = ExpertParams()

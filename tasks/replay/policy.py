@@ -1,12 +1,10 @@
 """The policy of a replay: prompts become questions with four labels to choose from, read by a learner."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 
-from tasks.errors import TaskError
 from tasks.larc import Episode, Learner, Question, read
 from tasks.replay.prompts import CONTINUATIONS
 
@@ -15,19 +13,16 @@ CHUNK = 64
 
 
 class Policy:
-    """A learner with the tokenizer of its host; `tokenizer` is a Hugging Face fast tokenizer."""
+    """A learner with what its host makes of text: `encode` gives token ids, `end` is end-of-sequence."""
 
-    def __init__(self, learner: Learner, tokenizer: Any) -> None:
+    def __init__(self, learner: Learner, encode: Callable[[str], Sequence[int]], end: int) -> None:
         self.learner = learner
-        self._tokenizer = tokenizer
-        end = tokenizer.eos_token_id
-        if end is None:
-            raise TaskError("the host's tokenizer has no end-of-sequence token; use a host that has one")
-        self._candidates = tuple((*self._ids(text), int(end)) for text in CONTINUATIONS)
+        self._encode = encode
+        self._candidates = tuple((*encode(text), end) for text in CONTINUATIONS)
 
     def question(self, prompt: str) -> Question:
         """The question behind a prompt: one of four labels and the end of the sequence."""
-        return Question(self._ids(prompt), self._candidates)
+        return Question(tuple(self._encode(prompt)), self._candidates)
 
     def read(
         self, episodes: Sequence[Episode], prompts: Sequence[str], owners_N: Sequence[int]
@@ -36,9 +31,6 @@ class Policy:
         questions = [self.question(prompt) for prompt in prompts]
         energies_NC: np.ndarray = read(self.learner, episodes, questions, owners_N).cpu().double().numpy()
         return energies_NC
-
-    def _ids(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 class ReadAhead:

@@ -1,9 +1,11 @@
-"""Prompts: one short line for a job, after one line for each case that is shown (ours).
+"""Prompts: the repository, a line for each case that is shown, and the open line of the job itself (ours).
 
-    bitcoin/bitcoin CI "tidy" at dd05864: success
-    bitcoin/bitcoin CI "tidy" at c59f221:
+    bitcoin/bitcoin CI
+    "lint" at c59f221: failure
+    "tidy" at dd05864:
 
-The four labels continue the last line, each followed by the end of the sequence.
+A line names workflow and event before the job where they are known. The four labels continue the last line,
+each followed by the end of the sequence. The start time decides what is known, and is not shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +38,10 @@ class Prompts:
 
 def job_prompts(job: Job, memory: CaseMemory, params: CaseParams) -> Prompts:
     """The prompts of a job that starts while a session remembers these cases."""
-    question = _line(job.repository, job.workflow_key, job.event, job.name, job.commit, params)
-    lines = [_case(job.repository, case, params) for case in memory.shown(job, params.shown)]
-    return Prompts(question, "\n".join([*lines, question]))
+    head = f"{_short(job.repository, params)} CI"
+    question = _line(Case.of(job), params)
+    shown = [f"{_line(case, params)} {case.label}" for case in memory.shown(job, params.shown)]
+    return Prompts("\n".join([head, question]), "\n".join([head, *shown, question]))
 
 
 def causal_prompts(
@@ -60,17 +63,11 @@ def causal_prompts(
     return found
 
 
-def _case(repository: str, case: Case, params: CaseParams) -> str:
-    line = _line(repository, case.workflow, case.event, case.name, case.commit, params)
-    return f"{line} {case.label}"
-
-
-def _line(repository: str, workflow: str, event: str, name: str, commit: str, params: CaseParams) -> str:
-    where = " ".join(_short(part, params) for part in (workflow, event) if part)
-    return (
-        f'{_short(repository, params)} CI {where + " " if where else ""}"{_short(name, params)}" '
-        f"at {_short(commit, params)[:COMMIT_CHARACTERS]}:"
-    )
+def _line(case: Case, params: CaseParams) -> str:
+    """Everything of a case but its label."""
+    before = [_short(part, params) for part in (case.workflow, case.event) if part]
+    commit = _short(case.commit, params)[:COMMIT_CHARACTERS]
+    return " ".join([*before, f'"{_short(case.name, params)}" at {commit}:'])
 
 
 def _short(text: str, params: CaseParams) -> str:

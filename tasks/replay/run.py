@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from tasks.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
-from tasks.larc import Episode, SlowState, begin
+from tasks.errors import BadPayload
+from tasks.larc import Episode, SlowState, begin, decode_session, encode_session
 from tasks.progress import Progress, silent
 from tasks.replay.calibration import fit_biases
 from tasks.replay.cases import CaseMemory
@@ -25,8 +27,8 @@ from tasks.replay.prompts import View, causal_prompts
 from tasks.replay.queue import Event, events, merged
 from tasks.replay.record import StageRecord
 from tasks.replay.score import nested_weights
-from tasks.replay.session import Session, State
-from tasks.replay.session_file import restore_session, session_tensors
+from tasks.replay.session import Replayer, State
+from tasks.replay.session_file import session_of, state_of
 from tasks.replay.split import Split
 
 _HISTORY: tuple[PathName, ...] = ("original", "hedge4")
@@ -55,6 +57,7 @@ class Replayed:
     biases_C: np.ndarray | None
     seconds: float
     """Of this run alone; a resumed one counts from where it went on."""
+    resumed: bool
 
 
 @dataclass
@@ -76,8 +79,17 @@ class Replay:
     """A replay of one split by one policy, from the slow states before and after the task fit."""
 
     def __init__(
-        self, policy: Policy, params: ReplayParams, split: Split, *, original: SlowState, task: SlowState
+        self,
+        policy: Policy,
+        params: ReplayParams,
+        split: Split,
+        *,
+        host: str,
+        original: SlowState,
+        task: SlowState,
     ) -> None:
+        """`host` is the version of the policy's host."""
+        self._host = host
         self._policy = policy
         self._params = params
         self._slow: dict[str, SlowState] = {"original": original, "task": task}
@@ -97,18 +109,18 @@ class Replay:
         """
         began = time.monotonic()
         saved = load_checkpoint(checkpoints.folder, checkpoints.fingerprint) if checkpoints else None
-        keeper = _Keeper(self._stages, checkpoints, progress)
-        at, tensors, record = keeper.resume(saved)
+        keeper = _Keeper(self._stages, self._host, checkpoints, progress)
+        at, tensors = keeper.resume(saved)
         biases_C: np.ndarray | None = None
         known: State | None = None
         for place, stage in enumerate(self._stages):
             if place < at:
                 if place == 0:
-                    known = self._restored(stage, tensors, record, "history")
+                    known = self._restored(stage, tensors, "history")
             else:
                 state = (
-                    self._restored(stage, tensors, record, "session")
-                    if place == at and record is not None
+                    self._restored(stage, tensors, "session")
+                    if place == at and tensors
                     else self._begun(place, known)
                 )
                 self._through(stage, state, biases_C, place, known, keeper)
@@ -118,7 +130,7 @@ class Replay:
         audits = {
             name: stage.record for name, stage in zip(self._repositories, self._stages[1:], strict=True)
         }
-        return Replayed(self._stages[0].record, audits, biases_C, time.monotonic() - began)
+        return Replayed(self._stages[0].record, audits, biases_C, time.monotonic() - began, bool(tensors))
 
     def _through(
         self,
@@ -130,7 +142,7 @@ class Replay:
         keeper: "_Keeper",
     ) -> None:
         ahead = self._ahead(stage, known) if place else {}
-        session = Session(self._policy, self._params, stage.paths, state, ahead=ahead, biases_C=biases_C)
+        session = Replayer(self._policy, self._params, stage.paths, state, ahead=ahead, biases_C=biases_C)
         controlled = "controller" in stage.paths
         while state.cursor < len(stage.happening):
             event = stage.happening[state.cursor]
@@ -200,36 +212,36 @@ class Replay:
         weights_N = nested_weights(history.jobs)
         return fit_biases(energies_NC, labels_N, weights_N, l2=self._params.experts.bias_l2)
 
-    def _restored(self, stage: _Stage, tensors: dict[str, Tensor], record: Any, prefix: str) -> State:
-        own = {
-            name.removeprefix(f"{prefix}."): value
-            for name, value in tensors.items()
-            if name.startswith(f"{prefix}.")
-        }
-        return restore_session(own, record[prefix], self._params, stage.paths, self._slow)
+    def _restored(self, stage: _Stage, tensors: dict[str, Tensor], prefix: str) -> State:
+        if prefix not in tensors:
+            raise BadPayload("the checkpoint lacks its session; start the replay again")
+        payload = tensors[prefix].to(torch.uint8).numpy().tobytes()
+        session = decode_session(payload, host=self._host, width=self._policy.learner.host.width)
+        return state_of(session, self._params, stage.paths, self._slow)
 
 
 class _Keeper:
     """Counts events, and saves where a replay is: its session, what the history left, and all records."""
 
-    def __init__(self, stages: Sequence[_Stage], checkpoints: Checkpoints | None, progress: Progress) -> None:
+    def __init__(
+        self, stages: Sequence[_Stage], host: str, checkpoints: Checkpoints | None, progress: Progress
+    ) -> None:
         self._stages = stages
+        self._host = host
         self._checkpoints = checkpoints
         self._progress = progress
         self._total = sum(len(stage.happening) for stage in stages)
         self._saved = time.monotonic()
 
-    def resume(
-        self, saved: tuple[dict[str, Tensor], dict[str, Any]] | None
-    ) -> tuple[int, dict[str, Tensor], dict[str, Any] | None]:
+    def resume(self, saved: tuple[dict[str, Tensor], dict[str, Any]] | None) -> tuple[int, dict[str, Tensor]]:
         """The stage to go on with, and what was saved; the records of the stages until then are restored."""
         if saved is None:
-            return 0, {}, None
+            return 0, {}
         tensors, record = saved
         at = int(record["stage"])
         for stage in self._stages[: at + 1]:
             stage.record.restore(stage.name, tensors)
-        return at, tensors, record
+        return at, tensors
 
     def went_on(self, place: int, state: State, known: State | None) -> None:
         """One event more is done in a stage; save where enough time has passed, then report."""
@@ -241,14 +253,14 @@ class _Keeper:
         self._progress(before + state.cursor, self._total)
 
     def _save(self, checkpoints: Checkpoints, place: int, state: State, known: State | None) -> None:
-        tensors, record = {}, {"stage": place}
+        tensors: dict[str, Tensor] = {}
         for prefix, one in (("session", state), ("history", known)):
             if one is not None:
-                own, record[prefix] = session_tensors(one)  # type: ignore[assignment]
-                tensors.update({f"{prefix}.{name}": value for name, value in own.items()})
+                payload = bytearray(encode_session(session_of(one, self._host)))
+                tensors[prefix] = torch.frombuffer(payload, dtype=torch.uint8)
         for stage in self._stages[: place + 1]:
             tensors.update(stage.record.tensors(stage.name))
-        save_checkpoint(checkpoints.folder, checkpoints.fingerprint, tensors, record)
+        save_checkpoint(checkpoints.folder, checkpoints.fingerprint, tensors, {"stage": place})
 
 
 def _needed(path: PathName, paths: Sequence[PathName]) -> bool:

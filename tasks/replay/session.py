@@ -38,12 +38,6 @@ class Pending:
     era: int
     """Of the kept state that was read."""
 
-    @property
-    def size(self) -> int:
-        """Bytes in a session file, about."""
-        arrays = self.chances_PC.nbytes + self.experts_EC.nbytes + self.reads_KC.nbytes
-        return arrays + len(self.prompts.memory.encode()) + len(self.prompts.plain.encode()) + 64
-
 
 @dataclass
 class State:
@@ -59,13 +53,8 @@ class State:
     cursor: int = 0
     """Events that are done."""
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of what waits for labels."""
-        return sum(one.size for one in self.pending.values())
 
-
-class Session:
+class Replayer:
     """Predicts at starts and learns at completions, for the paths that it is asked for.
 
     `ahead` holds reads at the slow state of the task fit by view; they are needed by the reset paths and by

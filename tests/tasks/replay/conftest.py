@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from tasks.larc import Learner, SlowState, new_slow_state
 from tasks.replay.jobs import LABELS, Job
@@ -32,15 +31,6 @@ class TinyHost:
     layers: int = 2
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(alphabet)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(["<|end|>"])
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>")
-
-
 @pytest.fixture(scope="package")
 def policy() -> Policy:
     config = LlamaConfig(
@@ -57,7 +47,7 @@ def policy() -> Policy:
     with torch.random.fork_rng():
         torch.manual_seed(3)
         model = LlamaForCausalLM(config).eval().requires_grad_(requires_grad=False)
-    return Policy(Learner(TinyHost(model)), tokenizer())
+    return Policy(Learner(TinyHost(model)), lambda text: list(text.encode()), END)
 
 
 @pytest.fixture

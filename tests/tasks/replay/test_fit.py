@@ -24,7 +24,7 @@ def test_prompts_of_the_training_are_causal_and_weights_average_one() -> None:
         job(3, commit="y", started_us=job().completed_us + 1, completed_us=job().completed_us + 9),
     ]
     found = training_set(made, PARAMS)
-    assert [one.memory.count("\n") for one in found.prompts] == [0, 0, 1]
+    assert [one.memory.count("\n") for one in found.prompts] == [1, 1, 2]
     assert found.weights_N.mean() == pytest.approx(1)
     assert found.weights_N[2] == pytest.approx(2 * found.weights_N[0])
 

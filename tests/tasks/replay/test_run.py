@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.checkpoint import Checkpoints, checkpoint_path, save_checkpoint
-from tasks.errors import BadPayload
-from tasks.larc import SlowState
-from tasks.replay import session_file
+from tasks.checkpoint import Checkpoints, checkpoint_path, load_checkpoint, save_checkpoint
+from tasks.errors import BadPayload, SessionFull
+from tasks.larc import LIVE_BYTES, SlowState, decode_session, encode_session
 from tasks.replay.calibration import softmax
 from tasks.replay.jobs import BadJobs, Job
 from tasks.replay.params import ALL_PATHS, ReplayParams
 from tasks.replay.policy import Policy
 from tasks.replay.queue import events, merged
 from tasks.replay.run import Replay, Replayed
-from tasks.replay.session_file import SessionTooLarge
 from tasks.replay.split import split_jobs
 from tests.tasks.replay.conftest import SECOND, job, jobs, small
 
+HOST = "a" * 64
 PARAMS = small(training_jobs=8, audit_jobs=10)
 
 
@@ -33,7 +32,7 @@ def replay(
     policy: Policy, original: SlowState, task: SlowState, made: list[Job], params: ReplayParams = PARAMS
 ) -> Replay:
     split = split_jobs(made, params.training_jobs, params.audit_jobs)
-    return Replay(policy, params, split, original=original, task=task)
+    return Replay(policy, params, split, host=HOST, original=original, task=task)
 
 
 def bits(replayed: Replayed) -> list[bytes]:
@@ -153,49 +152,53 @@ def test_a_checkpoint_of_another_replay_is_refused(
 @pytest.mark.parametrize(
     "damage",
     [
-        {"cursor": -1},
         {"episodes": {}},
-        {"trust": {"log_odds": 1e9, "era": 0}},
-        {"memories": {"octo/repo0": [{}]}},
-        {"pending": [["1", "x", "y", 0]]},
-        {"hedge4": [0.0]},
+        {"records": {}},
+        {"memory": [["octo/repo0", [{}]]]},
+        {"memory": [1]},
+        {"pending": [{"job": "1"}]},
+        {
+            "pending": [
+                {"job": "1", "plain": "", "memory": "", "chances": [], "experts": [], "reads": [], "era": 0}
+            ]
+        },
     ],
 )
 def test_a_damaged_session_is_refused_in_one_sentence(
     policy: Policy, original: SlowState, task: SlowState, tmp_path: Path, damage: dict[str, object]
 ) -> None:
-    from tasks.checkpoint import load_checkpoint
-
     checkpoints = Checkpoints(tmp_path, "f" * 64, seconds=0)
     made = jobs(24, seed=8)
     replay(policy, original, task, made).run(checkpoints=checkpoints)
     saved = load_checkpoint(tmp_path, "f" * 64)
     assert saved is not None
     tensors, record = saved
-    record["session"].update(damage)
+    session = decode_session(tensors["session"].numpy().tobytes(), host=HOST, width=32)
+    payload = encode_session(replace(session, **damage))  # type: ignore[arg-type]
+    tensors["session"] = torch.frombuffer(bytearray(payload), dtype=torch.uint8)
     save_checkpoint(tmp_path, "f" * 64, tensors, record)
     with pytest.raises(BadPayload, match="session"):
         replay(policy, original, task, made).run(checkpoints=checkpoints)
 
 
-def test_factors_of_another_shape_are_refused(
+def test_factors_bound_to_another_slow_state_are_refused(
     policy: Policy, original: SlowState, task: SlowState, tmp_path: Path
 ) -> None:
     checkpoints = Checkpoints(tmp_path, "f" * 64, seconds=0)
     made = jobs(24, seed=8)
     replay(policy, original, task, made).run(checkpoints=checkpoints)
-    other = replace(task, A_rD=torch.zeros(2, 32), B_Dr=torch.zeros(32, 2))
-    with pytest.raises(BadPayload, match="factors"):
+    other = replace(task, A_rD=task.A_rD + 1)
+    with pytest.raises(BadPayload, match="bound to another slow state"):
         replay(policy, original, other, made).run(checkpoints=checkpoints)
 
 
 def test_more_pending_jobs_than_a_session_may_hold_are_refused(
     policy: Policy, original: SlowState, task: SlowState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_file, "MOST_PENDING_BYTES", 1000)
+    monkeypatch.setattr("tasks.larc.session.PENDING_BYTES", 1000)
     made = [job(n, started_us=10**15 + n, completed_us=10**15 + n) for n in range(12)]
     made += [job(50 + n, started_us=10**15 + (60 + n) * SECOND, completed_us=2 * 10**15) for n in range(12)]
-    with pytest.raises(SessionTooLarge, match="jobs wait for their labels"):
+    with pytest.raises(SessionFull, match="pending predictions take"):
         replay(policy, original, task, made).run(checkpoints=Checkpoints(tmp_path, "f" * 64, seconds=0))
 
 
@@ -222,5 +225,5 @@ def test_a_checkpoint_holds_the_session_within_its_bounds(
 ) -> None:
     checkpoints = Checkpoints(tmp_path, "f" * 64, seconds=0)
     replay(policy, original, task, jobs(24, seed=8)).run(checkpoints=checkpoints)
-    assert checkpoint_path(tmp_path, "f" * 64).stat().st_size < 2 * session_file.MOST_SESSION_BYTES
+    assert checkpoint_path(tmp_path, "f" * 64).stat().st_size < 2 * LIVE_BYTES
     shutil.rmtree(tmp_path)

@@ -1,0 +1,172 @@
+"""The replay room's door: what is published is found, and an interrupted replay goes on."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from store import Store
+from store.errors import ElementNotFound
+from tasks.errors import BadPayload
+from tasks.hosts import load_host, publish_host, read_manifest
+from tasks.replay.jobs import BadJobs
+from tasks.replay.params import ReplayParams
+from tasks.replay.step import (
+    Bench,
+    Inputs,
+    fit_task,
+    load_jobs,
+    load_replay_samples,
+    load_update_samples,
+    publish_jobs,
+    replay,
+    start_state,
+)
+from tests.tasks.replay.conftest import jobs, small
+from tests.tiny_host import write_tiny_host
+
+PARAMS = small(
+    name="small",
+    training_jobs=8,
+    audit_jobs=8,
+    resamples=100,
+    fit={"jobs": 4},
+    paths=["reset_memory", "keep_memory", "controller", "hedge4", "hedge5"],
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(f"file:{tmp_path / 'store'}")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows = ["job_id,repository,job_name,status,head_sha,started_at,completed_at"]
+    for one in jobs(20, seed=1):
+        times = (
+            f"2026-05-14T01:{us // 60_000_000 % 60:02}:{us // 1_000_000 % 60:02}Z"
+            for us in (one.started_us - jobs_start, one.completed_us - jobs_start)
+        )
+        rows.append(
+            f"{one.id},o/r,{one.name},{one.label.replace('other', 'skipped')},{one.commit},{','.join(times)}"
+        )
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([*rows, "99,o/r,x,nonsense,c,2026-05-14T01:00:00Z,2026-05-14T01:00:00Z"]))
+    return path
+
+
+jobs_start = min(one.started_us for one in jobs(20, seed=1))
+
+
+@pytest.fixture
+def bench(store: Store, tmp_path: Path) -> Bench:
+    folder = write_tiny_host(tmp_path / "tiny")
+    ref, manifest = publish_host(store, folder, "tiny"), read_manifest(folder)
+
+    def opening() -> object:
+        return load_host(ref, manifest, folder, device=torch.device("cpu"), dtype="float32")
+
+    return Bench(ref, "float32", opening)  # type: ignore[arg-type]
+
+
+def closed(bench: Bench) -> Bench:
+    return Bench(bench.ref, bench.dtype, lambda: pytest.fail("the host was opened"))
+
+
+def inputs(store: Store, bench: Bench, table: Path, params: ReplayParams = PARAMS) -> Inputs:
+    published = publish_jobs(store, params, table)
+    start = start_state(store, params, bench)
+    return Inputs(published, start, fit_task(store, params, bench, jobs=published, start=start))
+
+
+def test_all_of_it_is_computed_once_and_then_found_without_opening_the_host(
+    store: Store, bench: Bench, table: Path
+) -> None:
+    made = inputs(store, bench, table)
+    first = replay(store, PARAMS, bench, made)
+    tip = store.tip()
+    again = inputs(store, closed(bench), table)
+    assert again == made
+    second = replay(store, PARAMS, closed(bench), again)
+    assert second.reused
+    assert (second.summary, second.summary_ref, store.tip()) == (first.summary, first.summary_ref, tip)
+    row = store.catalog().get(made.task.version)
+    assert row is not None
+    assert bench.ref.version in row.requires
+
+
+def test_the_summary_counts_everything_and_the_tables_hold_every_prediction(
+    store: Store, bench: Bench, table: Path
+) -> None:
+    found = replay(store, PARAMS, bench, inputs(store, bench, table))
+    summary = found.summary
+    assert list(summary["replay"]) == sorted(PARAMS.paths)
+    assert summary["jobs"]["rows"] == 21
+    assert summary["jobs"]["excluded"]["unknown conclusion"] == 1
+    assert summary["jobs"]["audit"]["jobs"] == 8
+    gained, paths = summary["differences"]["controller over reset"], summary["replay"]
+    assert gained["value"] == pytest.approx(paths["reset_memory"]["nested"] - paths["controller"]["nested"])
+    assert gained["low"] <= gained["high"]
+    [course] = summary["courses"].values()
+    assert course["jobs"] == list(range(1, 9))
+    samples = load_replay_samples(store.read(found.samples_ref))
+    assert len(samples) == 8 * len(PARAMS.paths)
+    for path, scores in summary["replay"].items():
+        losses = [one.half_brier for one in samples if one.path == path]
+        assert scores["jobs"] == pytest.approx(sum(losses) / len(losses))
+        assert course["half_brier"][path][-1] == pytest.approx(scores["jobs"])
+    updates_row = store.catalog().latest("evaluation/small/updates")
+    assert updates_row is not None
+    updates = load_update_samples(store.read(updates_row))
+    assert {one.path for one in updates} == {"keep_memory", "controller"}
+    assert sum(one.jobs for one in updates if one.path == "controller") == 8
+    assert all(one.after <= one.before for one in updates if one.path == "controller")
+
+
+def test_an_interrupted_replay_ends_as_one_that_was_left_alone(
+    store: Store, bench: Bench, table: Path, tmp_path: Path
+) -> None:
+    made = inputs(store, bench, table)
+    alone = Store.create(f"file:{tmp_path / 'alone'}")
+    publish_host(alone, tmp_path / "tiny", "tiny")
+    expected = replay(alone, PARAMS, bench, inputs(alone, bench, table))
+
+    def interrupted(done: int, total: int, **_: float) -> None:
+        if done == total // 2:
+            raise KeyboardInterrupt
+
+    work = tmp_path / "work"
+    with pytest.raises(KeyboardInterrupt):
+        replay(store, PARAMS, bench, made, progress=interrupted, work_dir=work, checkpoint_s=0)
+    assert list(work.iterdir())
+    found = replay(store, PARAMS, bench, made, work_dir=work, checkpoint_s=0)
+    assert found.summary_ref == expected.summary_ref
+    assert found.costs["resumed"] is True
+    assert not list(work.iterdir())
+
+
+def test_a_named_slow_state_is_where_the_replay_starts(store: Store, bench: Bench, table: Path) -> None:
+    made = inputs(store, bench, table)
+    assert start_state(store, PARAMS, bench, "small.task") == made.task
+    with pytest.raises(ElementNotFound, match="has no residual/absent"):
+        start_state(store, PARAMS, bench, "absent")
+
+
+def test_what_decides_a_fit_makes_another_one_and_what_does_not_does_not(
+    store: Store, bench: Bench, table: Path
+) -> None:
+    made = inputs(store, bench, table)
+    same = small(**{**PARAMS.model_dump(), "audit_jobs": 4, "rate": 0.3})
+    assert inputs(store, closed(bench), table, same) == made
+    other = small(**{**PARAMS.model_dump(), "training_jobs": 6})
+    assert inputs(store, bench, table, other).task != made.task
+
+
+def test_jobs_of_another_kind_are_refused(store: Store, bench: Bench, table: Path) -> None:
+    made = inputs(store, bench, table)
+    with pytest.raises(BadPayload, match="CI jobs"):
+        load_jobs(store, made.task)
+    table.write_text("job_id\n")
+    with pytest.raises(BadJobs):
+        publish_jobs(store, PARAMS, table)
