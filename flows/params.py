@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
 from tasks.addressing.params import AddressingParams, QuestionParams
+from tasks.anneal.params import AnnealParams
 from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
@@ -56,6 +57,7 @@ class Params(BaseModel):
     host: HostParams = Field(default_factory=HostParams)
     shadow: ShadowParams = Field(default_factory=ShadowParams)
     replay: ReplayParams = Field(default_factory=ReplayParams)
+    anneal: AnnealParams = Field(default_factory=AnnealParams)
     larc: LarcParams = Field(default_factory=LarcParams)
     programs: ProgramsParams = Field(default_factory=ProgramsParams)
     study: StudyParams = Field(default_factory=StudyParams)

@@ -46,6 +46,29 @@ def write(
 
 
 @app.command
+def consolidate(
+    *,
+    source: Source = None,
+    name: Name = None,
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
+    """Search how much of each layer's shadow is kept: gain on held-out text against harm to retention probes.
+
+    A text that is not written yet is written first. Where text that the search never saw shows no gain, all
+    alphas are 0 and the host stays what it is.
+    """
+    chosen = chosen_params(params, set_, source, name)
+    with orchestration(session, session.settings, check=lambda store: _host(store, chosen)) as settings:
+        from flows.consolidate_shadow import consolidate_shadow
+
+        made = consolidate_shadow(chosen, settings)
+    row = shadow_row(session.open_store(), made)
+    session.emit(_record(row), _lines(row))
+
+
+@app.command
 def show(name: str | None = None, /, *, session: Injected) -> None:
     """List the shadows of the store, or show the layers of one.
 
@@ -148,5 +171,16 @@ def _lines(row: "Row") -> list[str]:
         lines.append(f"learned  {counted(facts['chunks'], 'chunk')}")
     if facts.get("stopped"):
         lines.append(f"stopped  {facts['stopped']}")
+    for purpose in ("selection", "guard"):
+        if isinstance(found := facts.get(purpose), dict):
+            lines.append(_figures(purpose, found))
+            lines.append(_figures("  at alpha 1", facts[f"{purpose}_naive"]))
+    if facts.get("fell_back"):
+        lines.append("kept     nothing: the guard text showed no gain that is worth its harm")
     pairs = zip(facts.get("layers") or [], facts.get("alphas") or [], strict=False)
     return [*lines, *columns([(f"layer {layer}", f"alpha {alpha:.3f}") for layer, alpha in pairs])]
+
+
+def _figures(title: str, found: dict[str, float]) -> str:
+    gain, rise, drift = (f"{found[name]:+.4f}" for name in ("gain", "rise", "drift"))
+    return f"{title:<12} gain {gain}  rise {rise}  drift {drift} nats per token"

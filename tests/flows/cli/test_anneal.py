@@ -16,10 +16,17 @@ SMALL = (
     *("--set", "shadow.held.sealed_tokens=512"),
 )
 
+SEARCH = (
+    *("--set", 'anneal.retention=[{"path": "squares.txt"}]', "--set", "anneal.evaluations=12"),
+    *("--set", "anneal.passages=2", "--set", "anneal.passage_tokens=64", "--set", "anneal.scored=32"),
+)
+
 
 @pytest.fixture
 def text(workplace: Path) -> Path:
     write_tiny_host(workplace / "mine", layers=3)
+    squares = "".join(f"{n * n} IS A SQUARE, {n} IS NOT?\n" for n in range(600))
+    (workplace / "squares.txt").write_text(squares)
     path = workplace / "casks.txt"
     path.write_text("".join(f"the {n}th cask is cool; keep it shut.\n" for n in range(200)))
     return path
@@ -35,8 +42,18 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     assert (written["layers"], written["alphas"], written["chunks"]) == ([1, 2], [1.0, 1.0], 6)
     again = cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL, "--json")
     assert json.loads(again[1]) == written
+    code, out, err = cellar(
+        *("anneal", "consolidate", "--source", str(text), "--name", "casks", "--json"), *SMALL, *SEARCH
+    )
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["evaluations"], found["host"]) == (12, written["host"])
+    assert "guard " in cellar("anneal", "show", "casks")[1]
     code, out, _ = cellar("anneal", "show")
-    assert (code, out.split()[0]) == (0, "shadow/casks.written")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (
+        0,
+        ["shadow/casks", "shadow/casks.written"],
+    )
     assert "layer 1  alpha 1.000" in cellar("anneal", "show", "casks.written")[1]
     code, out, err = cellar("anneal", "merge", "casks.written", "--out", "merged", *SMALL)
     assert code == 0, err
@@ -52,6 +69,7 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
         (("write", "--source", "casks.txt", "--set", "host.name=other"), 4, "has no host other"),
         (("show", "casks"), 4, "has no shadow/casks"),
         (("write", "--set", "shadow.step_size=0"), 2, "shadow.step_size"),
+        (("consolidate", "--source", "casks.txt", *SMALL), 2, "set anneal.retention"),
         (("merge", "casks", "--out", "x", *SMALL), 4, "has no shadow/casks"),
     ],
 )

@@ -1,0 +1,41 @@
+"""Flow `consolidate-shadow`: how much of a written shadow is kept, by a search over forward passes."""
+
+from flows import watch
+from flows.engine import bind, flow
+from flows.hosts import open_host
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+from flows.write_shadow import write_task
+
+
+def _consolidate(settings: Settings, params: Params) -> str:
+    from tasks.anneal.step import consolidate
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    host = open_host(settings, store, params.host)
+    with watch.progress(f"consolidate {params.shadow.name}", "alphas") as progress:
+        ref = consolidate(
+            store,
+            host,
+            params.shadow,
+            params.anneal,
+            progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
+        )
+    return str(ref)
+
+
+consolidate_task = bind(_consolidate, name="consolidate shadow")
+
+
+def _flow(params: Params, settings: Settings) -> str:
+    """Write the domain if it is not written, and consolidate it; returns the reference of `shadow/<name>`."""
+    write_task(settings, params)
+    return consolidate_task(settings, params)
+
+
+consolidate_shadow = flow(_flow, name="consolidate-shadow")
+"""Writes what is missing, then searches."""

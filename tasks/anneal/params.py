@@ -1,0 +1,63 @@
+"""Parameters of the consolidation: what must not get worse, what alpha is scored on, how it is searched."""
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.shadows import HeldParams, TextSource
+
+SearchName = Literal["cma", "naive", "single", "line", "random", "quadratic"]
+BASELINES: tuple[SearchName, ...] = ("naive", "single", "line", "random", "quadratic")
+
+
+class AnnealParams(BaseModel):
+    """How much of each layer's shadow is kept (ANNEAL): alpha in [0, 1.2], by forward passes only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    retention: tuple[TextSource, ...] = Field(
+        default=(),
+        max_length=32,
+        description="Texts on which the host must not get worse: each gives an equal share of the probes.",
+    )
+    held: HeldParams = Field(
+        default=HeldParams(), description="Tokens of retention text for search, guard and report."
+    )
+    passages: int = Field(
+        default=8, ge=1, le=4_096, description="Passages of the domain, and as many probes, for one score."
+    )
+    passage_tokens: int = Field(default=128, ge=8, le=8_192, description="Tokens of a passage.")
+    scored: int = Field(
+        default=64, ge=1, le=8_192, description="Tokens scored in a passage, the last ones (ours)."
+    )
+    evaluations: int = Field(
+        default=200, ge=1, le=100_000, description="Alphas that a search evaluates, exactly."
+    )
+    population: int | None = Field(
+        default=None, ge=2, le=1_000, description="Alphas of a generation; otherwise what CMA-ES advises."
+    )
+    start: float = Field(default=0.6, ge=0, le=1.2, description="First mean of every alpha (ours).")
+    spread: float = Field(default=0.3, gt=0, le=1.2, description="First standard deviation (ours).")
+    penalty: float = Field(
+        default=2.0,
+        ge=0,
+        le=1_000,
+        description="Nats of gain that a nat of loss rise costs; rises are averaged over probes (ours).",
+    )
+    clamp: int | None = Field(
+        default=None, ge=0, le=10_000, description="A layer whose alpha is 1 and is not searched."
+    )
+    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Seed of every search.")
+
+    @model_validator(mode="after")
+    def _scored_is_inside(self) -> Self:
+        if self.scored >= self.passage_tokens:
+            raise ValueError(
+                f"{self.scored} tokens cannot be scored in a passage of {self.passage_tokens}: the first has "
+                "nothing before it"
+            )
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """What enters fingerprints: all but places of text, whose content counts."""
+        return self.model_dump(mode="json", exclude={"retention"})

@@ -1,0 +1,131 @@
+"""A written shadow is consolidated once, resumes, falls back to nothing, and is bound to its text."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from store import Store
+from tasks.anneal import AnnealParams, consolidate, read_texts
+from tasks.errors import BadCorpus, StaleInputs
+from tasks.hosts import Host
+from tasks.shadows import HeldParams, ShadowParams, TextSource, open_shadow, write_domain
+
+HELD = HeldParams(selection_tokens=256, guard_tokens=512, sealed_tokens=512)
+
+
+class Killed(Exception):
+    """Stands for Ctrl-C."""
+
+
+@pytest.fixture
+def shadow_params(tmp_path: Path) -> ShadowParams:
+    path = tmp_path / "casks.txt"
+    path.write_text("".join(f"the {n}th cask is cool and dark; keep it shut.\n" for n in range(300)))
+    return ShadowParams(
+        name="casks",
+        domain=TextSource(path=path),
+        held=HELD,
+        layers=(1, 3, 5),
+        chunk_tokens=32,
+        chunks=20,
+        step_size=0.5,
+    )
+
+
+@pytest.fixture
+def anneal(tmp_path: Path) -> AnnealParams:
+    path = tmp_path / "other.txt"
+    path.write_text("".join(f"{n * n} IS A SQUARE, {n} IS NOT?\n" for n in range(300)))
+    return AnnealParams(
+        retention=(TextSource(path=path),),
+        held=HELD,
+        passages=4,
+        passage_tokens=32,
+        scored=16,
+        evaluations=40,
+        penalty=0.5,
+    )
+
+
+def test_a_domain_is_consolidated_once_and_its_host_gains(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    written = write_domain(store, host, shadow_params)
+    ref = consolidate(store, host, shadow_params, anneal)
+    assert ref.name == "shadow/casks"
+    assert consolidate(store, host, shadow_params, anneal) == ref
+    row = store.catalog().get(ref.version)
+    assert row is not None
+    assert {host.ref.version, written.version} <= set(row.requires)
+    facts = row.facts
+    assert facts["evaluations"] == 40
+    assert facts["selection"]["score"] >= facts["selection_naive"]["score"]
+    assert facts["guard"]["gain"] > 0
+    assert not facts["fell_back"]
+    _, shadow = open_shadow(store, "casks", host)
+    _, full = open_shadow(store, "casks.written", host)
+    assert 0 < max(shadow.alphas) <= 1.2
+    assert all(np.array_equal(a, b) for a, b in zip(shadow.deltas, full.deltas, strict=True))
+    assert shadow.seeds == {"documents": 0, "search": 0}
+
+
+def test_an_interrupted_search_publishes_the_same_bytes(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams, tmp_path: Path
+) -> None:
+    write_domain(store, host, shadow_params)
+    work, seen = tmp_path / "work", []
+
+    def watch(done: int, total: int, **figures: float) -> None:
+        seen.append(done)
+        if done > 20 and len(seen) < 10:
+            raise Killed
+
+    options: dict[str, Any] = {"work_dir": work, "checkpoint_s": 0, "progress": watch}
+    with pytest.raises(Killed):
+        consolidate(store, host, shadow_params, anneal, **options)
+    seen += [0] * 10
+    resumed = consolidate(store, host, shadow_params, anneal, **options)
+    assert list(work.iterdir()) == []
+    _, shadow = open_shadow(store, resumed, host)
+    renamed = shadow_params.model_copy(update={"name": "again"})
+    write_domain(store, host, renamed)
+    _, whole = open_shadow(store, consolidate(store, host, renamed, anneal), host)
+    assert whole.to_bytes() == shadow.to_bytes()
+
+
+def test_what_is_not_worth_its_harm_is_not_kept(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    write_domain(store, host, shadow_params)
+    strict = anneal.model_copy(update={"penalty": 1_000.0})
+    ref = consolidate(store, host, shadow_params, strict)
+    row = store.catalog().get(ref.version)
+    assert row is not None
+    assert row.facts["fell_back"]
+    _, shadow = open_shadow(store, ref, host)
+    assert shadow.is_zero
+
+
+def test_a_shadow_of_another_text_or_no_retention_text_is_refused(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    write_domain(store, host, shadow_params)
+    with pytest.raises(BadCorpus, match="must not get worse"):
+        consolidate(store, host, shadow_params, AnnealParams())
+    other = shadow_params.model_copy(update={"domain": anneal.retention[0]})
+    with pytest.raises(StaleInputs, match="was written from another text"):
+        consolidate(store, host, other, anneal)
+
+
+def test_no_passage_of_one_purpose_is_one_of_another(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    texts = read_texts(store, host, shadow_params, anneal)
+    [retention] = texts.retention
+    for text in (texts.domain, retention):
+        joined = [part.tolist() for part in (text.selection_T, text.guard_T, text.sealed_T)]
+        assert [len(part) for part in joined] == [256, 512, 512]
+        assert len({tuple(part[:100]) for part in joined}) == 3
+    assert len(retention.train_T) == 0
