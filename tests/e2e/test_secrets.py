@@ -105,7 +105,7 @@ def fail(terminal: Terminal, url: str) -> None:
     ):
         terminal("--store", place, "log", code=3)
         terminal("--store", "local", "snapshot", "copy", pinned, "--to", place, code=3)
-        terminal("--store", "local", "snapshot", "import", place, code=3)
+        terminal("--store", "local", "snapshot", "import", place, code=2)
         terminal("log", code=3, CELLAR_STORE=place)
     host = terminal.server.endpoint.removeprefix("http://")
     for endpoint in (
