@@ -28,7 +28,7 @@ def orthogonal_lift(width: int, seed: int) -> Tensor:
         raise ValueError(
             f"a lift of {CODE_BITS} orthogonal rows needs a width of {CODE_BITS} or more, got {width}"
         )
-    if torch.get_default_device().type == "meta":
+    if _in_outline():
         return torch.empty(CODE_BITS, width)
     generator = torch.Generator().manual_seed(seed)
     draw = torch.randn(width, CODE_BITS, generator=generator, dtype=torch.float64)
@@ -37,6 +37,11 @@ def orthogonal_lift(width: int, seed: int) -> Tensor:
     basis = basis * torch.sign(torch.diagonal(upper))
     lift_KS: Tensor = basis.T * (width / CODE_BITS) ** 0.5
     return lift_KS.to(torch.float32).contiguous()
+
+
+def _in_outline() -> bool:
+    """Whether tensors are made without numbers, as `tasks.payload.load_module` does first."""
+    return torch.get_default_device().type == "meta"
 
 
 class Binary16(nn.Module):
@@ -54,7 +59,9 @@ class Binary16(nn.Module):
         self.vocab_size = vocab_size
         self.width = width
         self.register_buffer("lift_KS", orthogonal_lift(width, seed), persistent=False)
-        self.register_buffer("shift_K", torch.arange(CODE_BITS), persistent=False)
+        # An arange without numbers makes torch load its symbolic shapes, which takes most of a second.
+        shift_K = torch.empty(CODE_BITS, dtype=torch.int64) if _in_outline() else torch.arange(CODE_BITS)
+        self.register_buffer("shift_K", shift_K, persistent=False)
 
     def code(self, tokens: Tensor) -> Tensor:
         """The bits of integer ids of any shape (...,), lowest bit first, as float32 (..., 16) in {-1, +1}."""
@@ -67,5 +74,7 @@ class Binary16(nn.Module):
 
     def codebook(self) -> Tensor:
         """The lifted code of every token, float32 (vocab_size, width), computed on demand."""
+        if self.lift_KS.is_meta:
+            return torch.empty(self.vocab_size, self.width, device="meta")
         lifted: Tensor = self(torch.arange(self.vocab_size, device=self.lift_KS.device))
         return lifted

@@ -49,3 +49,17 @@ def test_the_codebook_holds_what_single_tokens_get() -> None:
 def test_a_vocabulary_that_sixteen_bits_cannot_tell_apart_is_refused_in_words() -> None:
     with pytest.raises(VocabularyTooLarge, match=r"65537 tokens.*65536"):
         Codec(CodecArchitecture(), MAX_VOCABULARY + 1, torch.Generator())
+
+
+def test_an_outline_has_shapes_and_types_and_loads_nothing_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Binary16(512, 32, 0)
+    monkeypatch.setattr(torch, "arange", None)  # on the meta device it takes torch most of a second
+
+    with torch.device("meta"):
+        outline = Binary16(512, 32, 0)
+
+    for name, expected in made.named_buffers():
+        found = outline.get_buffer(name)
+        assert (found.is_meta, found.shape, found.dtype) == (True, expected.shape, expected.dtype)
+    codebook = outline.codebook()
+    assert (codebook.is_meta, codebook.shape, codebook.dtype) == (True, (512, 32), torch.float32)

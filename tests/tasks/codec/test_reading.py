@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from tasks.codec import CellAdam, Codec, blocks, read_cells, read_with_gradient, score_slots
+from tasks.codec.adapt import _pulled_back
 from tests.tasks.codec.conftest import VOCABULARY
 
 
@@ -95,3 +96,16 @@ def test_a_row_reads_the_same_whatever_stands_beside_it(
     assert torch.equal(straight.loss_NT[order], shuffled.loss_NT)
     assert torch.equal(straight.margin_NT[order], shuffled.margin_NT)
     assert codec.vocab_size == VOCABULARY
+
+
+def test_a_gradient_pulled_back_is_that_of_its_slope_bit_for_bit() -> None:
+    cells_NC = torch.randn(5, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    weight_CS = torch.randn(8, 6, generator=torch.Generator().manual_seed(1))
+    slope_NTS = torch.randn(5, 3, 6, generator=torch.Generator().manual_seed(2))
+
+    def slots() -> torch.Tensor:
+        return torch.tanh(cells_NC @ weight_CS).unsqueeze(1).expand(-1, 3, -1)
+
+    (expected_NC,) = torch.autograd.grad(slots(), cells_NC, slope_NTS)
+
+    assert torch.equal(_pulled_back(slots(), slope_NTS, cells_NC), expected_NC)
