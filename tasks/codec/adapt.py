@@ -58,6 +58,7 @@ def read_with_gradient(
     stored_NC = as_stored(cells_NC, dtype)
     slots_NTS = codec.slots(stored_NC, codec.parents(stored_NC, mask_NT.any(1)))
     reading, slope_NTS = score_slots(codec, slots_NTS.detach(), tokens_NT, mask_NT, gradient=True)
+    assert slope_NTS is not None, "a gradient was asked for"
     return reading, _pulled_back(slots_NTS, slope_NTS, cells_NC)
 
 
