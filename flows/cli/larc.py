@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = App(name="larc", help="LARC: a state on a frozen host that feedback updates and a reset restores.")
 
-Out = Annotated[Path, Parameter(help="Folder for selection.json.")]
+Out = Annotated[Path, Parameter(help="Folder for selection.json and selection.html.")]
 
 
 @app.command
@@ -34,7 +34,7 @@ def train(*, params: ParamsFile = None, set_: Set = None, session: Injected) -> 
 
 @app.command(name="eval")
 def evaluate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
-    """Seal what the slow states say about new tasks, score it, and write selection.json into a folder.
+    """Seal what the slow states say about new tasks, score it, and write the figures into a folder.
 
     Slow states that are missing are trained first. Policies choose programs with real or sham feedback, read
     after it or after a reset; beside them stand the symbolic rule, feedback in words and untrained starts.

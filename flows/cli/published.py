@@ -11,18 +11,23 @@ from flows.cli.session import Session
 
 @dataclass(frozen=True)
 class Figures:
-    """A kind of figures: its file, the member that no other kind has, and its lines for people."""
+    """A kind of figures: its file, the member that no other kind has, and its lines for people.
+
+    `page` writes a page on them into a folder and returns its path, where the kind has one of its own.
+    """
 
     file: str
     member: str
     lines: Callable[[dict[str, Any]], list[str]]
+    page: Callable[[dict[str, Any], Path], Path] | None = None
 
 
 def write_figures(session: Session, result: dict[str, Any], out: Path, kind: Figures) -> None:
-    """Write figures into a folder, and show them."""
+    """Write figures into a folder, with their page, and show them."""
     path = out / kind.file
     path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    session.emit(result, [*kind.lines(result), f"wrote {path}"])
+    written = [path, *([kind.page(result, out)] if kind.page else [])]
+    session.emit(result, [*kind.lines(result), *(f"wrote {one}" for one in written)])
 
 
 def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: Figures) -> None:

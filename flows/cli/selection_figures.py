@@ -71,4 +71,10 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f}"
 
 
-SELECTION = Figures("selection.json", "contrasts", selection_lines)
+def _page(result: dict[str, Any], out: Path) -> Path:
+    from flows.report.selection import write_selection_page
+
+    return write_selection_page(result, out)
+
+
+SELECTION = Figures("selection.json", "contrasts", selection_lines, _page)

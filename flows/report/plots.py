@@ -30,8 +30,8 @@ _INLINE = {
 }
 
 # Points (1/72 inch). Narrow on purpose: a phone shows the chart at nearly its natural size.
-_WIDTH, _LABELS, _VALUES, _ROW, _HEAD, _FOOT, _GAP = 360.0, 112.0, 66.0, 22.0, 20.0, 36.0, 8.0
-_FONT = 11.0
+WIDTH, _LABELS, _VALUES, _ROW, _HEAD, _FOOT, _GAP = 360.0, 112.0, 66.0, 22.0, 20.0, 36.0, 8.0
+FONT = 11.0
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,16 @@ def nats_bar(label: str, value: float, bounds: tuple[float, float] | None) -> Ba
 
 def draw(name: str, title: str, axis: str, panels: Sequence[Panel], unit: str) -> Chart:
     """Draw panels one under the other on one scale that includes zero."""
+    height = _GAP + _FOOT + sum(_ROW * len(p.bars) + _HEAD * bool(p.heading) + _GAP for p in panels)
+    description = f"{title}. {_words(panels, unit)}"
+    return render(name, title, description, height, lambda axes: _fill(axes, panels, axis, height))
+
+
+def render(name: str, title: str, description: str, height: float, fill: Callable[["Axes"], None]) -> Chart:
+    """A chart of `WIDTH` by `height` points, whose content `fill` draws with y going down from 0."""
     import matplotlib.style
     from matplotlib.figure import Figure
 
-    height = _GAP + _FOOT + sum(_ROW * len(p.bars) + _HEAD * bool(p.heading) + _GAP for p in panels)
     # The defaults, whatever a user's own matplotlibrc says; text stays text, ids are salted with a constant.
     with matplotlib.style.context(
         [
@@ -144,21 +150,20 @@ def draw(name: str, title: str, axis: str, panels: Sequence[Panel], unit: str) -
                 "svg.fonttype": "none",
                 "svg.hashsalt": "cellar",
                 "font.family": "DejaVu Sans",
-                "font.size": _FONT,
+                "font.size": FONT,
             },
         ],
         after_reset=True,
     ):
-        figure = Figure(figsize=(_WIDTH / 72, height / 72), dpi=72, facecolor=PAPER)
+        figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor=PAPER)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set_axis_off()
-        axes.set_xlim(0, _WIDTH)
+        axes.set_xlim(0, WIDTH)
         axes.set_ylim(height, 0)
-        _fill(axes, panels, axis, height)
+        fill(axes)
         sink = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(sink, format="svg", metadata=nothing)
-    description = f"{title}. {_words(panels, unit)}"
     svg = re.sub(r"<!DOCTYPE.*?>\s*", "", sink.getvalue(), count=1, flags=re.DOTALL)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
     return Chart(name, title, description, svg)
@@ -166,34 +171,43 @@ def draw(name: str, title: str, axis: str, panels: Sequence[Panel], unit: str) -
 
 def _fill(axes: "Axes", panels: Sequence[Panel], axis: str, height: float) -> None:
     """Panels from the top down; the scale's numbers and its name at the foot."""
-    from matplotlib.ticker import MaxNLocator
-
     least, most = _range(panels)
-    scale = (_WIDTH - _LABELS - _VALUES) / (most - least)
+    scale = (WIDTH - _LABELS - _VALUES) / (most - least)
 
     def place(value: float) -> float:
         return _LABELS + (value - least) * scale
 
-    located = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(least, most)
-    ticks = [float(tick) for tick in located if least <= tick <= most]
-    for tick in ticks:
-        label = f"{tick:,.10g}".replace("-", "−")
-        _text(axes, place(tick), height - _FOOT + 4, label, ha="center", va="top", size=_FONT - 1)
-    _text(axes, _LABELS, height - 4, axis, va="bottom", size=_FONT - 1)
+    marks = ticks(least, most)
+    for tick in marks:
+        write(axes, place(tick), height - _FOOT + 4, tick_label(tick), ha="center", va="top", size=FONT - 1)
+    write(axes, _LABELS, height - 4, axis, va="bottom", size=FONT - 1)
     top = _GAP
     for panel in panels:
         if panel.heading:
-            style = {"size": _FONT - 1, "weight": "bold", "color": panel.colour}
-            _text(axes, 0, top + _HEAD / 2, one_line(panel.heading, 60), **style)
+            style = {"size": FONT - 1, "weight": "bold", "color": panel.colour}
+            write(axes, 0, top + _HEAD / 2, one_line(panel.heading, 60), **style)
             top += _HEAD
         foot = top + _ROW * len(panel.bars)
-        for tick in ticks:
-            _line(axes, [place(tick)] * 2, [top, foot], FAINT, 0.8, 0)
+        for tick in marks:
+            stroke(axes, [place(tick)] * 2, [top, foot], FAINT, 0.8, 0)
         for row, bar in enumerate(panel.bars):
             _bar(axes, bar, panel.colour, top + _ROW * (row + 0.5), place)
         # Bars stand on the line at zero, whichever way they go.
-        _line(axes, [place(0.0)] * 2, [top, foot], INK, 0.8, 4)
+        stroke(axes, [place(0.0)] * 2, [top, foot], INK, 0.8, 4)
         top = foot + _GAP
+
+
+def ticks(least: float, most: float) -> list[float]:
+    """A few round numbers from the least to the most."""
+    from matplotlib.ticker import MaxNLocator
+
+    located = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(least, most)
+    return [float(tick) for tick in located if least <= tick <= most]
+
+
+def tick_label(tick: float) -> str:
+    """A number of a scale, with a true minus sign."""
+    return f"{tick:,.10g}".replace("-", "−")
 
 
 def _bar(axes: "Axes", bar: Bar, colour: str, middle: float, place: Callable[[float], float]) -> None:
@@ -202,19 +216,21 @@ def _bar(axes: "Axes", bar: Bar, colour: str, middle: float, place: Callable[[fl
     if bar.low is not None and bar.high is not None:
         low, high = place(bar.low), place(bar.high)
         end = max(end, high)
-        _line(axes, [low, high], [middle] * 2, INK, 1.2, 3)
+        stroke(axes, [low, high], [middle] * 2, INK, 1.2, 3)
         for bound in (low, high):
-            _line(axes, [bound] * 2, [middle - 3, middle + 3], INK, 1.2, 3)
-    _text(axes, _LABELS - 6, middle, one_line(bar.label, 20), ha="right")
-    _text(axes, end + 5, middle, bar.text)
+            stroke(axes, [bound] * 2, [middle - 3, middle + 3], INK, 1.2, 3)
+    write(axes, _LABELS - 6, middle, one_line(bar.label, 20), ha="right")
+    write(axes, end + 5, middle, bar.text)
 
 
-def _text(axes: "Axes", x: float, y: float, text: str, **style: Any) -> None:
+def write(axes: "Axes", x: float, y: float, text: str, **style: Any) -> None:
+    """Text at a point, centred on its height."""
     # Labels are text, never formulas: a dollar sign is a dollar sign.
     axes.text(x, y, text, parse_math=False, clip_on=False, **{"va": "center", "color": INK, **style})
 
 
-def _line(axes: "Axes", x: list[float], y: list[float], colour: str, width: float, order: int) -> None:
+def stroke(axes: "Axes", x: list[float], y: list[float], colour: str, width: float, order: int) -> None:
+    """A line through points."""
     axes.plot(x, y, color=colour, linewidth=width, zorder=order, clip_on=False)
 
 

@@ -3,17 +3,16 @@
 from tasks.programs.candidates import Candidate, Family, Value
 from tasks.programs.episodes import Support
 from tasks.programs.groups import Group
-from tasks.programs.params import ProgramsParams
 
 _ASK = "Program:"
 
 
-def prompt(group: Group, params: ProgramsParams) -> str:
+def prompt(group: Group) -> str:
     """What a policy reads: family, configuration and candidates in fixed order; no example, no feedback."""
-    return "\n".join([*_head(group, params), _ASK])
+    return "\n".join([*_head(group), _ASK])
 
 
-def feedback_prompt(group: Group, params: ProgramsParams, feedback: Support) -> str:
+def feedback_prompt(group: Group, feedback: Support) -> str:
     """The same with the feedback in words: the support inputs, and what each candidate got right."""
     inputs = "; ".join(map(_value, feedback.inputs))
     count = len(feedback.inputs)
@@ -21,7 +20,7 @@ def feedback_prompt(group: Group, params: ProgramsParams, feedback: Support) -> 
         f"{number}. {' '.join('wrong' if one else 'right' for one in row)}, {sum(row)} of {count} wrong"
         for number, row in enumerate(feedback.wrong, start=1)
     ]
-    return "\n".join([*_head(group, params), f"Test inputs: {inputs}", "Results:", *tests, _ASK])
+    return "\n".join([*_head(group), f"Test inputs: {inputs}", "Results:", *tests, _ASK])
 
 
 def answer(candidate: Candidate) -> str:
@@ -29,23 +28,16 @@ def answer(candidate: Candidate) -> str:
     return f" {candidate.text}"
 
 
-def _head(group: Group, params: ProgramsParams) -> list[str]:
+def _head(group: Group) -> list[str]:
     listed = [f"{number}. {one.text}" for number, one in enumerate(group.candidates, start=1)]
-    return [f"Family: {group.family}", _configuration(group, params), "Candidates:", *listed]
+    return [f"Family: {group.family}", _configuration(group), "Candidates:", *listed]
 
 
-def _configuration(group: Group, params: ProgramsParams) -> str:
+def _configuration(group: Group) -> str:
     if group.family is Family.ARITHMETIC:
-        bound = params.arithmetic.magnitude
-        return (
-            f"Input: a whole number from {-bound} to {bound}\nScale {group.first}, offset {group.second}, "
-            f"clip {-group.clip} {group.clip}"
-        )
-    bound = params.lists.magnitude
-    return (
-        f"Input: {params.lists.entries} whole numbers from {-bound} to {bound}\nMinimum {group.first}, limit "
-        f"{group.second}, suffix {' '.join(map(str, group.suffix))}"
-    )
+        return f"Scale {group.first}, offset {group.second}, clip {-group.clip} {group.clip}"
+    suffix = " ".join(map(str, group.suffix))
+    return f"Minimum {group.first}, limit {group.second}, suffix {suffix}"
 
 
 def _value(value: Value) -> str:

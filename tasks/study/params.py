@@ -30,7 +30,7 @@ class OuterParams(BaseModel):
     weight_decay: float = Field(default=0.0, ge=0, le=1)
     clip: float = Field(default=1.0, gt=0, le=1e6, description="Largest norm of an update's gradient.")
     curve_every: int = Field(
-        default=32, ge=1, le=100_000, description="Updates between two points of the learning curve (ours)."
+        default=64, ge=1, le=100_000, description="Updates between two points of the learning curve (ours)."
     )
     curve_split: Split = Field(
         default=Split.PREFLIGHT,

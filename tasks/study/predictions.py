@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from tasks.errors import BadPayload
-from tasks.larc import Episode as FastState
-from tasks.larc import LarcParams, Learner, Question, SlowState, begin, read
+from tasks.larc import LarcParams, Learner, SlowState, begin, read
 from tasks.programs import RECIPES, Episode, ProgramsParams, seed_of, support
 from tasks.progress import Progress, silent
 from tasks.study.inner import Feedback, adapt, policy
@@ -113,7 +112,7 @@ def _energies(
         for kind in kinds
         for episode in part
     ]
-    moved, _ = adapt(
+    moved, seen = adapt(
         learner,
         begun,
         questions * len(kinds),
@@ -123,9 +122,10 @@ def _energies(
         rate=larc.rate,
     )
     keep = read(learner, moved, questions * len(kinds), range(len(moved))).cpu().chunk(len(kinds))
-    # A reset puts the bound slow state in the place of the fast one, whatever the feedback was: one read.
-    at_slow = read_at(learner, begun[:1], questions)
-    told = read_at(learner, begun[:1], [questioner.tell(episode) for episode in part])
+    # A reset puts the bound slow state in the place of the fast one, whatever the feedback was, and the first
+    # step has read the same questions at the same state.
+    at_slow = seen[0].energies_NJ[: len(part)]
+    told = read(learner, begun[:1], [questioner.tell(episode) for episode in part], [0] * len(part)).cpu()
     return {
         Cell.REAL_KEEP: keep[0],
         Cell.REAL_RESET: at_slow,
@@ -140,11 +140,6 @@ def _prediction(episode: str, cell: Cell, policy_J: Tensor, errors_J: Tensor, be
     e0, e1, e2, e3 = errors_J.tolist()
     after = float(policy_J @ errors_J)
     return Prediction(episode, cell.value, p0, p1, p2, p3, e0, e1, e2, e3, before, after)
-
-
-def read_at(learner: Learner, state: Sequence[FastState], questions: Sequence[Question]) -> Tensor:
-    """Energies (N, J) of questions that all read the one state."""
-    return read(learner, state, questions, [0] * len(questions)).cpu()
 
 
 def encode_predictions(predictions: Sequence[Prediction]) -> bytes:

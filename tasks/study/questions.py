@@ -25,13 +25,13 @@ class Questioner:
         Raises `BadQuestion` when the tokenizer makes prompt or candidates too long.
         """
         if group not in self._asked:
-            self._asked[group] = self._question(prompt(group, self._programs), group)
+            self._asked[group] = self._question(prompt(group), group)
         return self._asked[group]
 
     def tell(self, episode: Episode) -> Question:
         """The question with the episode's feedback in words (a baseline)."""
         feedback = support(episode, self._programs)
-        return self._question(feedback_prompt(episode.group, self._programs, feedback), episode.group)
+        return self._question(feedback_prompt(episode.group, feedback), episode.group)
 
     def _question(self, text: str, group: Group) -> Question:
         prompt_ids = tuple(self._encode(text))

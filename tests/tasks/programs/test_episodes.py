@@ -81,8 +81,8 @@ def test_the_rule_is_nearly_always_right() -> None:
 def test_a_prompt_holds_configuration_and_candidates_and_nothing_of_the_episode() -> None:
     group = Group(Family.ARITHMETIC, 2, 3, clip=16)
 
-    assert prompt(group, PARAMS) == (
-        "Family: arithmetic\nInput: a whole number from -48 to 48\nScale 2, offset 3, clip -16 16\n"
+    assert prompt(group) == (
+        "Family: arithmetic\nScale 2, offset 3, clip -16 16\n"
         "Candidates:\n1. mul 2, add 3\n2. add 3, mul 2\n3. clip -16 16, mul 2, add 3\n"
         "4. mul 2, clip -16 16, add 3\nProgram:"
     )
@@ -92,9 +92,9 @@ def test_a_prompt_holds_configuration_and_candidates_and_nothing_of_the_episode(
 def test_feedback_in_words_lists_inputs_and_what_each_candidate_got() -> None:
     group = next(group for group in DEVELOPMENT if group.family is Family.LIST)
     feedback = support(Episode(group, 3), PARAMS)
-    text = feedback_prompt(group, PARAMS, feedback)
+    text = feedback_prompt(group, feedback)
 
-    assert text.startswith(prompt(group, PARAMS).removesuffix("Program:"))
+    assert text.startswith(prompt(group).removesuffix("Program:"))
     first = " ".join(map(str, feedback.inputs[0]))
     assert f"\nTest inputs: {first}; " in text
     assert text.endswith("\n4. right right right right, 0 of 4 wrong\nProgram:")
