@@ -138,6 +138,7 @@ def run(options: argparse.Namespace) -> tuple[Section, Found]:
     section.notes += [
         f"Prompts have {min(prompts)} to {max(prompts)} tokens, trees {min(places)} to {max(places)}: "
         f"together {sum(places):,} places against {padded:,} in padded rows.",
+        f"After two steps the energies of both are {apart:.1e} nats per token apart in float32.",
         f"{options.threads} thread(s); processor time divided by threads.",
     ]
     return section, {"host": str(options.host), "prompt_tokens": prompts, "tree_tokens": places}
@@ -153,7 +154,7 @@ def bench(options: argparse.Namespace, dtype: torch.dtype) -> Bench:
     chosen = [found[place * len(found) // options.episodes] for place in range(options.episodes)]
     questions = [
         Question(
-            tuple(host.encode(prompt(one.group, params))),
+            tuple(host.encode(prompt(one.group))),
             tuple((*host.encode(answer(candidate)), host.end) for candidate in one.group.candidates),
         )
         for one in chosen
