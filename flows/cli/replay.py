@@ -1,5 +1,6 @@
 """The command `cellar larc replay`: CI jobs with delayed feedback, replayed by many paths."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.cli.published import show_published
 from flows.cli.replay_figures import REPLAY
 
-Out = Annotated[Path, Parameter(help="Folder for replay.json, replay.html and plots/.")]
+Out = Annotated[Path, Parameter(help="Folder for replay.json and replay.html.")]
 
 
 def replay(
@@ -37,6 +38,7 @@ def replay(
         an untrained one.
     """
     from flows.params import load_params
+    from flows.report.replay import write_replay_page
     from flows.settings import make_folder
     from tasks.hosts import find_host
     from tasks.replay import read_jobs
@@ -51,3 +53,4 @@ def replay(
 
         made = replay_larc(chosen, settings, jobs, start)
     show_published(session, made, out, REPLAY)
+    write_replay_page(json.loads((out / REPLAY.file).read_text(encoding="utf-8")), out)
