@@ -16,10 +16,10 @@ from flows.report.scores import Score, score
 
 PAGE = "selection.html"
 _ARMS = {
-    "static": "trained at the slow state",
-    "adapted": "trained after feedback",
-    "untrained": "not trained",
-    "rule": "the symbolic rule",
+    "static": "static objective",
+    "adapted": "adapted objective",
+    "untrained": "untrained start",
+    "rule": "symbolic rule",
 }
 _CELLS = {
     "real/keep": "feedback, kept",
@@ -27,10 +27,10 @@ _CELLS = {
     "sham/keep": "sham, kept",
     "sham/reset": "sham, reset",
     "words": "feedback in words",
-    "rule": "lowest support error",
+    "rule": "lowest error",
 }
 _CONTRASTS = ("static.G", "static.D", "adapted.G", "adapted.D", "objective")
-_GAINS = {"G": "kept against reset", "D": "beyond what a sham gains", "": "after feedback against static"}
+_GAINS = {"G": "kept against reset", "D": "beyond what a sham gains", "": "less error after feedback"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def write_selection_page(figures: Mapping[str, Any], folder: Path) -> Path:
             ],
             gains=gains(figures),
             selected=_label(_ARMS, chosen.get("selected")),
+            split=section(section(section(figures, "settings"), "study"), "outer").get("curve_split"),
             settings=list(flatten(section(figures, "settings"))),
             references=list(_references(figures)),
         )
@@ -134,7 +135,8 @@ def charts(figures: Mapping[str, Any], rows: Sequence[Condition]) -> dict[str, C
         )
         for arm in dict.fromkeys(row.arm for row in rows)
     ]
-    training = [(name, one) for name, one in _sections(section(figures, "training"))]
+    listed = _sections(section(figures, "training"))
+    training = sorted(listed, key=lambda one: list(_ARMS).index(arm) if (arm := _arm(one[0])) in _ARMS else 9)
     across = "outer updates"
     drawn = [
         families_chart(
@@ -183,7 +185,7 @@ def _panels(
     """A panel for each objective, with a line of each kind for every seed."""
     by_arm: dict[str, list[Series]] = {}
     for name, one in training:
-        arm = name.rpartition("-")[0]
+        arm = _arm(name)
         listed = one.get(part)
         points = [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
         for line, colour in lines.items():
@@ -191,6 +193,11 @@ def _panels(
             found = [(x, scale * y) for x, y in known if x is not None and y is not None]
             by_arm.setdefault(arm, []).append(Series(_LINES.get(line, line), colour, found))
     return [LinePanel(_label(_ARMS, arm), series) for arm, series in by_arm.items()]
+
+
+def _arm(training: str) -> str:
+    """The objective in a training's name, `static-2026092811`."""
+    return training.rpartition("-")[0]
 
 
 def _references(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
