@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from flows.cli.anneal_figures import alpha_lines, evaluate_shadow
+from flows.cli.evaluation import RESULTS
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.formatting import columns, counted
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 app = App(name="anneal", help="ANNEAL: texts written into shadows of a frozen host, and how much is kept.")
 
+Out = Annotated[Path, Parameter(help="Folder for anneal.json.")]
 Source = Annotated[
     Path | None,
     Parameter(help="A text file or a folder of them, instead of shadow.domain of the parameters."),
@@ -66,6 +69,25 @@ def consolidate(
         made = consolidate_shadow(chosen, settings)
     row = shadow_row(session.open_store(), made)
     session.emit(_record(row), _lines(row))
+
+
+@app.command(name="eval")
+def evaluate(
+    *,
+    source: Source = None,
+    name: Name = None,
+    out: Out = RESULTS,
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
+    """Evaluate a shadow on sealed text and sealed probes, and write anneal.json into a folder.
+
+    Beside it stand its full strength and the searches of anneal.sealed.baselines, each at the same budget.
+    What is not written or consolidated yet is made first.
+    """
+    chosen = chosen_params(params, set_, source, name)
+    evaluate_shadow(chosen, session, out, check=lambda store: _host(store, chosen))
 
 
 @app.command
@@ -177,8 +199,11 @@ def _lines(row: "Row") -> list[str]:
             lines.append(_figures("  at alpha 1", facts[f"{purpose}_naive"]))
     if facts.get("fell_back"):
         lines.append("kept     nothing: the guard text showed no gain that is worth its harm")
-    pairs = zip(facts.get("layers") or [], facts.get("alphas") or [], strict=False)
-    return [*lines, *columns([(f"layer {layer}", f"alpha {alpha:.3f}") for layer, alpha in pairs])]
+    columns_ = (facts.get(name) or [] for name in ("layers", "alphas", "norms"))
+    layers = [
+        {"layer": layer, "alpha": alpha, "norm": norm} for layer, alpha, norm in zip(*columns_, strict=False)
+    ]
+    return [*lines, *alpha_lines(layers)]
 
 
 def _figures(title: str, found: dict[str, float]) -> str:

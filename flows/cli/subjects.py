@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from flows.cli.addressing_figures import ADDRESSING, QUESTIONS, evaluate_addressing, evaluate_questions
+from flows.cli.anneal_figures import ANNEAL
 from flows.cli.attachment_figures import SUMMARY, evaluate_attachment
 from flows.cli.package import REPRODUCTION
 from flows.cli.published import Figures
@@ -107,7 +108,9 @@ SUBJECTS: dict[SubjectName, Subject] = {
     "rate": Subject(RATE, _rate, snapshot=False, core=False, reads="rate measures the pinned corpus"),
 }
 FIGURES: tuple[Figures, ...] = tuple(
-    dict.fromkeys([*(subject.figures for subject in SUBJECTS.values()), SELECTION, REPLAY, REPRODUCTION])
+    dict.fromkeys(
+        [*(subject.figures for subject in SUBJECTS.values()), SELECTION, REPLAY, ANNEAL, REPRODUCTION]
+    )
 )
 """All kinds of figures, in the order in which a folder is searched for them."""
 

@@ -4,32 +4,37 @@ from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import BASELINES, AnnealParams, SearchName
 from tasks.anneal.population import Population, passages, plain_losses
+from tasks.anneal.sealed import ChunkLoss, chunk_losses
 from tasks.anneal.searches import search
 from tasks.anneal.step import (
-    Texts,
     consolidate,
     consolidation_recipe,
+    evaluate_shadow,
     objective_of,
-    read_texts,
     search_alphas,
 )
+from tasks.anneal.texts import Texts, read_texts, sealed_parts
 
 __all__ = [
     "BASELINES",
     "AnnealParams",
+    "ChunkLoss",
     "Found",
     "Objective",
     "Population",
     "Scored",
     "SearchName",
     "Texts",
+    "chunk_losses",
     "consolidate",
     "consolidation_recipe",
+    "evaluate_shadow",
     "objective_of",
     "passages",
     "plain_losses",
     "read_texts",
     "run_search",
+    "sealed_parts",
     "search",
     "search_alphas",
 ]

@@ -4,10 +4,29 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tasks.evaluation import MOST_RESAMPLES
 from tasks.shadows import HeldParams, TextSource
 
 SearchName = Literal["cma", "naive", "single", "line", "random", "quadratic"]
 BASELINES: tuple[SearchName, ...] = ("naive", "single", "line", "random", "quadratic")
+
+
+class SealedParams(BaseModel):
+    """What is reported on sealed text, once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chunk_tokens: int = Field(default=256, ge=8, le=8_192, description="Tokens of a sealed chunk.")
+    baselines: tuple[SearchName, ...] = Field(
+        default=(),
+        description="Searches to stand beside CMA-ES at the same budget: single, line, random, quadratic.",
+    )
+    cards: int = Field(default=3, ge=0, le=100, description="Texts continued before and after.")
+    card_tokens: int = Field(default=48, ge=1, le=1_024, description="Tokens of a continuation.")
+    resamples: int = Field(
+        default=2_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of sealed chunks."
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals.")
 
 
 class AnnealParams(BaseModel):
@@ -36,7 +55,7 @@ class AnnealParams(BaseModel):
     population: int | None = Field(
         default=None, ge=2, le=1_000, description="Alphas of a generation; otherwise what CMA-ES advises."
     )
-    start: float = Field(default=0.6, ge=0, le=1.2, description="First mean of every alpha (ours).")
+    start: float = Field(default=0.8, ge=0, le=1.2, description="First mean of every alpha (ours).")
     spread: float = Field(default=0.3, gt=0, le=1.2, description="First standard deviation (ours).")
     penalty: float = Field(
         default=2.0,
@@ -48,6 +67,7 @@ class AnnealParams(BaseModel):
         default=None, ge=0, le=10_000, description="A layer whose alpha is 1 and is not searched."
     )
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Seed of every search.")
+    sealed: SealedParams = SealedParams()
 
     @model_validator(mode="after")
     def _scored_is_inside(self) -> Self:
@@ -59,5 +79,5 @@ class AnnealParams(BaseModel):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """What enters fingerprints: all but places of text, whose content counts."""
-        return self.model_dump(mode="json", exclude={"retention"})
+        """What enters fingerprints: all but places of text and what is reported afterwards."""
+        return self.model_dump(mode="json", exclude={"retention", "sealed"})

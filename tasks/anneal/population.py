@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tasks.hosts import Host
 
 Floats = NDArray[np.float64]
-_TOKENS = 4_096
-"""Tokens of a physical batch: larger ones are not faster on a processor, and take memory."""
+_TOKENS = 2_048
+"""Tokens of a physical batch: larger ones are slower on a processor, and take memory."""
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 """Nats by which a passage's loss may differ from that of the host with the shadow attached."""
 

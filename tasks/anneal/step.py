@@ -1,77 +1,42 @@
 """The anneal room's door to the store: a written shadow consolidated into `shadow/<name>`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from store import Recipe, Ref, Store
+from tasks.anneal.cards import cards
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
 from tasks.anneal.population import Population, passages
+from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
+from tasks.anneal.texts import Texts, read_texts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
-from tasks.errors import BadCorpus, StaleInputs
+from tasks.errors import StaleInputs
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.shadows import (
     WRITTEN,
-    Domain,
-    HeldParams,
     Shadow,
     ShadowParams,
+    attached,
     open_shadow,
-    part,
-    read_documents,
-    read_domain,
     shadow_element,
 )
+from tasks.tables import encode_records
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
-
-@dataclass(frozen=True)
-class Texts:
-    """The domain and the retention texts of some parameters, each in its parts."""
-
-    domain: Domain
-    retention: tuple[Domain, ...]
-
-    @property
-    def digests(self) -> tuple[str, ...]:
-        """What they are made of."""
-        return (self.domain.digest, *(text.digest for text in self.retention))
-
-    def probes(self, purpose: str, count: int, length: int) -> Tensor:
-        """About `count` probes of a purpose, an equal share from each retention text: (M, T) token ids."""
-        share = max(1, round(count / len(self.retention)))
-        parts = [passages(getattr(text, f"{purpose}_T"), share, length) for text in self.retention]
-        return torch.cat(parts)
-
-
-def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
-    """Domain and retention texts, parted; raises `BadCorpus` where no retention text is named."""
-    if not anneal.retention:
-        raise BadCorpus(
-            "no text is named on which the host must not get worse; set anneal.retention, e.g. "
-            '\'anneal.retention=[{"corpus": "docs"}]\''
-        )
-    parted = [
-        part(
-            read_documents(store, source),
-            host.encode,
-            host.end,
-            _share(anneal),
-            train_tokens=0,
-            seed=shadow.seed,
-        )
-        for source in anneal.retention
-    ]
-    return Texts(read_domain(store, host, shadow), tuple(parted))
+Floats = NDArray[np.float64]
+SUBJECT: SubjectName = "anneal"
+SAMPLES_RECIPE = "evaluation.anneal.samples/1"
 
 
 def consolidation_recipe(written: Ref, anneal: AnnealParams, texts: Texts, host: "Host") -> Recipe:
@@ -168,22 +133,76 @@ def _figures(scored: Scored, place: int) -> dict[str, float]:
     return {name: float(getattr(scored, f"{name}_P")[place]) for name in names}
 
 
-def _share(anneal: AnnealParams) -> HeldParams:
-    """What each of several retention texts holds out: its part of the whole, and a passage at least."""
-    count = len(anneal.retention)
-    sizes = {
-        name: max(anneal.passage_tokens, getattr(anneal.held, name) // count)
-        for name in ("selection_tokens", "guard_tokens", "sealed_tokens")
+def evaluate_shadow(
+    store: Store,
+    host: "Host",
+    shadow: ShadowParams,
+    anneal: AnnealParams,
+    *,
+    progress: Progress = silent,
+) -> PublishedEvaluation:
+    """Evaluate `shadow/<name>` on sealed text and sealed probes, beside its full strength and other searches.
+
+    Publishes `evaluation/<name>.anneal` (the summary as JSON) and its `samples` (Parquet, the loss of every
+    sealed chunk under every condition), or returns what is published for the same. `progress` counts
+    conditions. Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another
+    text's.
+    """
+    ref, kept = open_shadow(store, shadow.name, host)
+    written_ref, written = open_shadow(store, f"{shadow.name}{WRITTEN}", host)
+    texts = read_texts(store, host, shadow, anneal)
+    if kept.document != texts.domain.digest or written.document != texts.domain.digest:
+        raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
+    sealed = anneal.sealed
+    options = {**anneal.identity(), "sealed": sealed.model_dump(mode="json")}
+    inputs = (ref.version, written_ref.version, host.ref.version, *texts.digests)
+    recipe = Recipe("anneal.evaluate/1", options, inputs).fingerprint
+    if (known := find_evaluation(store, recipe)) is not None:
+        return known
+    began = time.monotonic()
+    found = {name: search_alphas(name, host, written, texts, anneal) for name in sealed.baselines}
+    alphas = {"naive": np.ones(len(written.layers)), "consolidated": np.array(kept.alphas)}
+    alphas |= {name: one.alphas_L for name, one in found.items()}
+    parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
+    conditions = {"host": np.zeros(len(written.layers)), **alphas}
+    losses: dict[str, dict[str, Floats]] = {name: {} for name in parts}
+    for done, (condition, chosen) in enumerate(conditions.items()):
+        with attached(host, written.scaled(chosen.tolist())):
+            for name, chunks_NT in parts.items():
+                losses[name][condition] = chunk_losses(host, chunks_NT)
+        progress(done + 1, len(conditions))
+    samples = [
+        ChunkLoss(name, condition, chunk, float(loss))
+        for name, by_condition in losses.items()
+        for condition, losses_N in by_condition.items()
+        for chunk, loss in enumerate(losses_N)
+    ]
+    others = [name for name in alphas if name != "consolidated"]
+    summary = {
+        "protocol": "sealed chunks of the domain and of retention text, none of which met a search",
+        "shadow": str(ref),
+        "written": str(written_ref),
+        "host": str(host.ref),
+        "chunks": {name: len(chunks_NT) for name, chunks_NT in parts.items()},
+        "held_out_by": texts.domain.by,
+        "host_loss": {name: float(by_condition["host"].mean()) for name, by_condition in losses.items()},
+        "gain": compared(losses["domain"], sealed, sign=-1, seed=anneal.seed),
+        "drift": compared(losses["retention"], sealed, sign=1, seed=anneal.seed),
+        "consolidated_over": against(losses["domain"], sealed, "consolidated", others, seed=anneal.seed),
+        "anatomy": anatomy(kept.layers, kept.alphas, kept.norms()),
+        "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
+        "curve": list(written.losses),
+        "cards": cards(host, kept, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens),
+        "settings": {"shadow": shadow.identity(), "anneal": options},
     }
-    return anneal.held.model_copy(update=sizes)
-
-
-def sealed_parts(texts: Texts, length: int) -> Sequence[Tensor]:
-    """The sealed part of domain and retention texts in chunks of `length` tokens: (N, T) and (M, T)."""
-    domain = torch.stack(
-        [chunk for chunk in torch.split(texts.domain.sealed_T, length) if len(chunk) == length]
+    return publish_evaluation(
+        store,
+        f"{shadow.name}.anneal",
+        summary,
+        {"samples": Table(encode_records(ChunkLoss, samples), len(samples), SAMPLES_RECIPE)},
+        recipe=recipe,
+        requires=[ref.version, written_ref.version, host.ref.version],
+        provenance={"subject": SUBJECT, "host": str(host.ref), "shadow": str(ref)},
+        costs={"seconds": time.monotonic() - began},
+        message=f"Evaluate shadow {shadow.name} on {len(samples)} sealed losses",
     )
-    probes = torch.cat(
-        [passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts.retention]
-    )
-    return domain, probes

@@ -11,7 +11,16 @@ from tasks.errors import BadPayload
 JSON_MEDIA = "application/json"
 TABLE_MEDIA = "application/vnd.apache.parquet"
 SubjectName = Literal[
-    "addressing", "audit", "questions", "rate", "reading", "replacement", "replay", "selection", "skills"
+    "addressing",
+    "anneal",
+    "audit",
+    "questions",
+    "rate",
+    "reading",
+    "replacement",
+    "replay",
+    "selection",
+    "skills",
 ]
 """What is evaluated, besides aligned attachments."""
 

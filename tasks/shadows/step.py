@@ -91,7 +91,12 @@ def shadow_element(
         shadow.to_bytes(),
         requires=(host.version, *requires),
         provenance={"host": str(host), "document": shadow.document, **(provenance or {})},
-        facts={"layers": list(shadow.layers), "alphas": list(shadow.alphas), **(facts or {})},
+        facts={
+            "layers": list(shadow.layers),
+            "alphas": list(shadow.alphas),
+            "norms": list(shadow.norms()),
+            **(facts or {}),
+        },
     )
 
 

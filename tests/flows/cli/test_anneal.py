@@ -20,6 +20,10 @@ SEARCH = (
     *("--set", 'anneal.retention=[{"path": "squares.txt"}]', "--set", "anneal.evaluations=12"),
     *("--set", "anneal.passages=2", "--set", "anneal.passage_tokens=64", "--set", "anneal.scored=32"),
 )
+SEALED = (
+    *("--set", "anneal.sealed.chunk_tokens=96", "--set", "anneal.sealed.card_tokens=5"),
+    *("--set", 'anneal.sealed.baselines=["single", "random"]'),
+)
 
 
 @pytest.fixture
@@ -49,12 +53,21 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     found = json.loads(out)
     assert (found["evaluations"], found["host"]) == (12, written["host"])
     assert "guard " in cellar("anneal", "show", "casks")[1]
+    code, out, err = cellar(
+        *("anneal", "eval", "--source", str(text), "--name", "casks"), *SMALL, *SEARCH, *SEALED
+    )
+    assert code == 0, err
+    assert out.splitlines()[0].startswith("5 sealed chunks, host ")
+    result = json.loads((workplace / "results" / "anneal.json").read_text())
+    assert result["shadow"] == found["shadow"]
+    assert set(result["gain"]) == {"naive", "consolidated", "single", "random"}
+    assert cellar("eval", "show")[1] == out.replace("wrote results/anneal.json\n", "")
     code, out, _ = cellar("anneal", "show")
     assert (code, [line.split()[0] for line in out.splitlines()]) == (
         0,
         ["shadow/casks", "shadow/casks.written"],
     )
-    assert "layer 1  alpha 1.000" in cellar("anneal", "show", "casks.written")[1]
+    assert "layer 1  1.000  ####################" in cellar("anneal", "show", "casks.written")[1]
     code, out, err = cellar("anneal", "merge", "casks.written", "--out", "merged", *SMALL)
     assert code == 0, err
     assert out.splitlines()[-1] == "wrote   merged, 2 layers"

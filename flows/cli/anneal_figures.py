@@ -1,0 +1,75 @@
+"""Evaluating shadows from the command line, and their figures for people."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.cli.launch import orchestration
+from flows.cli.published import Figures, show_published
+from flows.cli.session import Session
+from flows.formatting import columns
+
+if TYPE_CHECKING:
+    from flows.params import Params
+    from store import Store
+
+_BAR = 24
+_MOST_ALPHA = 1.2
+
+
+def evaluate_shadow(
+    params: "Params", session: Session, out: Path, *, check: "Callable[[Store], object]"
+) -> None:
+    """Evaluate the shadow of some parameters, make what is missing, and write anneal.json."""
+    from flows.settings import make_folder
+
+    make_folder(out, "--out")
+    with orchestration(session, session.settings, check=check) as settings:
+        from flows.evaluate_shadow import evaluate_shadow as flow
+
+        made = flow(params, settings)
+    show_published(session, made, out, ANNEAL)
+
+
+def anneal_lines(result: dict[str, Any]) -> list[str]:
+    """Gain and drift by condition with intervals, alpha by layer, and texts continued before and after."""
+    chunks, host = result["chunks"], result["host_loss"]
+    rows: list[tuple[str, ...]] = [("", "gain", "", "z", "drift", "")]
+    for condition, gain in result["gain"].items():
+        drift = result["drift"][condition]
+        rows.append((condition, *_ranged(gain), f"{gain['z']:+.1f}", *_ranged(drift)))
+    lines = [
+        f"{chunks['domain']} sealed chunks, host {host['domain']:.4f}; {chunks['retention']} of retention, "
+        f"host {host['retention']:.4f}; nats per token",
+        *columns(rows),
+    ]
+    for other, found in result["consolidated_over"].items():
+        value, between = _ranged(found)
+        lines.append(f"consolidated over {other}: {value} {between}")
+    ratio = result["anatomy"]["late_to_early"]
+    lines += ["", *alpha_lines(result["anatomy"]["layers"])]
+    lines.append(f"late to early median: {'-' if ratio is None else f'{ratio:.2f}'}")
+    for card in result["cards"]:
+        lines += ["", *(f"{name:<9} {' '.join(card[name].split())[-160:]}" for name in card)]
+    return lines
+
+
+def alpha_lines(layers: list[dict[str, float]]) -> list[str]:
+    """Alpha of each layer as a bar up to 1.2, and the norm of its D."""
+    rows = [
+        (
+            f"layer {one['layer']}",
+            f"{one['alpha']:.3f}",
+            "#" * round(_BAR * one["alpha"] / _MOST_ALPHA),
+            f"norm {one['norm']:.3f}",
+        )
+        for one in layers
+    ]
+    return columns(rows)
+
+
+def _ranged(figure: dict[str, float]) -> tuple[str, str]:
+    return f"{figure['value']:+.4f}", f"[{figure['low']:+.4f}, {figure['high']:+.4f}]"
+
+
+ANNEAL = Figures("anneal.json", "anatomy", anneal_lines)

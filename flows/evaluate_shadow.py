@@ -1,0 +1,36 @@
+"""Flow `evaluate-shadow`: what a consolidated shadow does to sealed text and sealed probes."""
+
+from typing import Any
+
+from flows import watch
+from flows.consolidate_shadow import consolidate_task
+from flows.engine import bind, flow
+from flows.hosts import open_host
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+from flows.write_shadow import write_task
+
+
+def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+    from tasks.anneal.step import evaluate_shadow as evaluate
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    host = open_host(settings, store, params.host)
+    with watch.progress(f"evaluate {params.shadow.name}", "conditions") as progress:
+        found = evaluate(store, host, params.shadow, params.anneal, progress=progress)
+    return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
+
+
+evaluate_task = bind(_evaluate, name="evaluate shadow")
+
+
+def _flow(params: Params, settings: Settings) -> dict[str, Any]:
+    """Write, consolidate and evaluate the domain, or find what is published; returns the references."""
+    written = write_task(settings, params)
+    consolidated = consolidate_task(settings, params)
+    return {"shadows": [written, consolidated], **evaluate_task(settings, params)}
+
+
+evaluate_shadow = flow(_flow, name="evaluate-shadow")

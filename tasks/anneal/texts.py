@@ -1,0 +1,73 @@
+"""The texts of a consolidation: a domain and what must not get worse, each in parts that never meet."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from store import Store
+from tasks.anneal.params import AnnealParams
+from tasks.anneal.population import passages
+from tasks.errors import BadCorpus
+from tasks.shadows import Domain, HeldParams, ShadowParams, part, read_documents, read_domain
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The domain and the retention texts of some parameters, each in its parts."""
+
+    domain: Domain
+    retention: tuple[Domain, ...]
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """What they are made of."""
+        return (self.domain.digest, *(text.digest for text in self.retention))
+
+    def probes(self, purpose: str, count: int, length: int) -> Tensor:
+        """About `count` probes of a purpose, an equal share from each retention text: (M, T) token ids."""
+        share = max(1, round(count / len(self.retention)))
+        parts = [passages(getattr(text, f"{purpose}_T"), share, length) for text in self.retention]
+        return torch.cat(parts)
+
+
+def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
+    """Domain and retention texts, parted; raises `BadCorpus` where no retention text is named."""
+    if not anneal.retention:
+        raise BadCorpus(
+            "no text is named on which the host must not get worse; set anneal.retention, e.g. "
+            '\'anneal.retention=[{"corpus": "docs"}]\''
+        )
+    parted = [
+        part(
+            read_documents(store, source),
+            host.encode,
+            host.end,
+            _share(anneal),
+            train_tokens=0,
+            seed=shadow.seed,
+        )
+        for source in anneal.retention
+    ]
+    return Texts(read_domain(store, host, shadow), tuple(parted))
+
+
+def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:
+    """Sealed chunks of `length` token ids: of the domain (N, T), of all retention texts (M, T)."""
+    domain_NT = passages(texts.domain.sealed_T, len(texts.domain.sealed_T) // length, length)
+    probes = [passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts.retention]
+    return domain_NT, torch.cat(probes)
+
+
+def _share(anneal: AnnealParams) -> HeldParams:
+    """What each of several retention texts holds out: its part of the whole, and a passage at least."""
+    count = len(anneal.retention)
+    sizes = {
+        name: max(anneal.passage_tokens, getattr(anneal.held, name) // count)
+        for name in ("selection_tokens", "guard_tokens", "sealed_tokens")
+    }
+    return anneal.held.model_copy(update=sizes)
