@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures, show_published
 from flows.cli.session import Session
-from flows.formatting import columns
+from flows.formatting import columns, count, number
 
 if TYPE_CHECKING:
     from flows.params import Params
@@ -32,10 +32,11 @@ def training_lines(trained: Sequence[dict[str, Any]]) -> list[str]:
     """Slow states and how their learning curves began and ended, for people."""
     rows: list[tuple[str, ...]] = [("residual", "updates", "reset", "", "keep", "")]
     for one in trained:
-        curve = one["facts"].get("curve") or [{}]
-        first, last = curve[0], curve[-1]
-        ends = (_percent(point.get(name)) for name in ("reset", "keep") for point in (first, last))
-        rows.append((one["residual"], str(last.get("update", "")), *ends))
+        listed = one["facts"].get("curve")
+        curve = [point for point in listed if isinstance(point, dict)] if isinstance(listed, list) else []
+        first, last = (curve[0], curve[-1]) if curve else ({}, {})
+        ends = (_percent(number(point.get(name))) for name in ("reset", "keep") for point in (first, last))
+        rows.append((one["residual"], count(last.get("update")), *ends))
     return [*columns(rows), "expected errors of the learning curve's groups, at its first point and its last"]
 
 

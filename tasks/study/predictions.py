@@ -162,7 +162,7 @@ def load_predictions(
         key = (row.episode, row.cell)
         if key not in wanted or (row.episode, Cell(row.cell)) in kept:
             raise BadPayload(f"predictions hold {row.episode[:80]!r} {row.cell[:20]!r} twice or in vain")
-        sound = all(0 <= p <= 1 for p in row.probabilities)
+        sound = all(0 <= p <= 1 for p in row.probabilities) and math.isfinite(row.before + row.after)
         if not sound or not math.isclose(sum(row.probabilities), 1, abs_tol=_SUM_TOLERANCE):
             raise BadPayload(f"predictions of {row.episode} are no probabilities; predict again")
         if (row.e0, row.e1, row.e2, row.e3) != support(wanted[key], programs).errors:

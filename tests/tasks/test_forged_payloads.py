@@ -39,6 +39,7 @@ from tasks.evaluation.samples import Sample, load_samples
 from tasks.memory import MemoryCells, decode_cells, encode_cells
 from tasks.package import load_posed
 from tasks.payload import pack_tensors
+from tasks.programs import Episode, ProgramsParams, Split, groups, support
 from tasks.retrieval import (
     Charts,
     CodecCueEncoder,
@@ -55,6 +56,8 @@ from tasks.retrieval.readout import DecodedMemory
 from tasks.retrieval.reranker import Reranker
 from tasks.skills import Controller, Operation, compile_operation, load_controller, load_program
 from tasks.skills.program import Division
+from tasks.study import Cell, Prediction, SelectionSample, load_selection_samples
+from tasks.study.predictions import encode_predictions, load_predictions
 from tasks.tables import encode_records
 from tests.tasks.forging import changed_header, forged
 from tests.tasks.package.test_posed import posed
@@ -66,6 +69,15 @@ CORE = CoreArchitecture(width=64, iterations=1, hidden=8, kernel=2, dilations=(1
 FORGERIES = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+
+
+EPISODE = Episode(groups(ProgramsParams(), Split.DEVELOPMENT)[0], 1)
+
+
+def _prediction(cell: Cell) -> Prediction:
+    return Prediction(
+        EPISODE.name, cell, 0.1, 0.2, 0.3, 0.4, *support(EPISODE, ProgramsParams()).errors, 0.5, 0.4
+    )
 
 
 @cache
@@ -120,6 +132,8 @@ def payloads() -> dict[str, bytes]:
         "posed tasks": posed().to_bytes(),
         "controller": Controller(16, 3, VOCABULARY, generator).to_bytes(),
         "skill": compile_operation(Operation.DIVIDE, Division.FLOOR).to_bytes(),
+        "selections": table(SelectionSample),
+        "predictions": encode_predictions([_prediction(cell) for cell in Cell]),
     }
 
 
@@ -140,9 +154,19 @@ LOADERS: dict[str, Callable[[bytes], object]] = {
     "posed tasks": load_posed,
     "controller": load_controller,
     "skill": load_program,
+    "selections": load_selection_samples,
+    "predictions": lambda payload: load_predictions(payload, [EPISODE], ProgramsParams()),
 }
 
-TABLES = ("shard", "samples", "audited samples", "audited documents", "near-duplicates")
+TABLES = (
+    "shard",
+    "samples",
+    "audited samples",
+    "audited documents",
+    "near-duplicates",
+    "selections",
+    "predictions",
+)
 
 
 def load_or_refuse(name: str, payload: bytes) -> Any:

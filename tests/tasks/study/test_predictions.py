@@ -56,6 +56,7 @@ def test_the_rule_chooses_by_support_errors() -> None:
         lambda rows: [replace(rows[0], p0=-0.1, p1=0.4), *rows[1:]],
         lambda rows: [replace(rows[0], p0=float("nan")), *rows[1:]],
         lambda rows: [replace(rows[0], e0=0.77), *rows[1:]],
+        lambda rows: [replace(rows[0], after=float("inf")), *rows[1:]],
     ],
 )
 def test_predictions_that_are_not_of_these_episodes_are_refused(
