@@ -74,6 +74,7 @@ def _bench(settings: Settings, params: Params, store: Store) -> Iterator["Bench"
         yield Bench(
             ref,
             str(dtype).removeprefix("torch."),
+            params.larc,
             lambda: open_host(
                 store, settings.hosts, ref, device=device, dtype=params.host.dtype, progress=opening
             ),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,11 +90,11 @@ def fit_slow_state(
             _save(factors, optimizer, checkpoints, done, losses)
             saved = time.monotonic()
         progress(done, total, loss=losses[-1])
-    fitted = SlowState(
-        factors.A_rD.detach().clone(),
-        factors.B_Dr.detach().clone(),
+    fitted = replace(
+        slow,
+        A_rD=factors.A_rD.detach().clone(),
+        B_Dr=factors.B_Dr.detach().clone(),
         version=slow.version + total,
-        insertion=slow.insertion,
     )
     return fitted, losses
 

@@ -177,8 +177,6 @@ class ReplayParams(BaseModel):
         default=1500, ge=1, le=1_000_000, description="Jobs after them that are replayed, of each repository."
     )
     paths: tuple[PathName, ...] = Field(default=ALL_PATHS, min_length=1, description="What is compared.")
-    rank: int = Field(default=4, ge=1, le=64, description="Rank of an untrained slow state.")
-    insertion: int = Field(default=0, ge=0, description="Layer before which an untrained state is inserted.")
     rate: float = Field(default=0.1, gt=0, le=10, description="SGD step of online updates (LARC 5).")
     tenth: float = Field(default=0.1, gt=0, le=1, description="Share of the step in the smaller increment.")
     measure: bool = Field(

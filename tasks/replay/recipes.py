@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from store import Recipe, Ref
+from tasks.larc import LarcParams
 from tasks.replay.params import ReplayParams
 
 
@@ -17,22 +18,27 @@ def jobs_recipe(params: ReplayParams, source: str) -> Recipe:
     return Recipe("replay.jobs/1", options, ())
 
 
-def start_recipe(params: ReplayParams, host: Ref) -> Recipe:
+def start_recipe(larc: LarcParams, seed: int, host: Ref) -> Recipe:
     """How an untrained slow state is drawn."""
-    options = {"rank": params.rank, "insertion": params.insertion, "seed": params.fit.seed}
-    return Recipe("replay.start/1", options, (host.version,))
+    options = larc.model_dump(mode="json", include={"rank", "deviation", "insertion"})
+    return Recipe("replay.start/1", {**options, "seed": seed}, (host.version,))
 
 
-def fit_recipe(params: ReplayParams, jobs: Ref, host: Ref, start: Ref, dtype: str) -> Recipe:
-    """How a slow state is fitted to the training prefix."""
-    options = {**_prefix(params), "fit": params.fit.model_dump(mode="json"), "dtype": dtype}
-    return Recipe("replay.fit/1", options, (jobs.version, host.version, start.version))
+def fit_recipe(params: ReplayParams, larc: LarcParams, elements: Sequence[Ref], dtype: str) -> Recipe:
+    """How a slow state is fitted to the training prefix, from jobs, host and the state before it."""
+    options = {**_prefix(params), **_numbers(larc, dtype), "fit": params.fit.model_dump(mode="json")}
+    return Recipe("replay.fit/1", options, tuple(ref.version for ref in elements))
 
 
-def replay_recipe(params: ReplayParams, elements: Sequence[Ref], dtype: str) -> Recipe:
+def replay_recipe(params: ReplayParams, larc: LarcParams, elements: Sequence[Ref], dtype: str) -> Recipe:
     """How the audit is replayed, from jobs, host, and the slow states before and after the fit."""
-    options = {**params.model_dump(mode="json", exclude={"columns", "labels", "fit"}), "dtype": dtype}
-    return Recipe("replay/1", options, tuple(ref.version for ref in elements))
+    options = params.model_dump(mode="json", exclude={"columns", "labels", "fit"})
+    return Recipe("replay/1", {**options, **_numbers(larc, dtype)}, tuple(ref.version for ref in elements))
+
+
+def _numbers(larc: LarcParams, dtype: str) -> dict[str, Any]:
+    """What decides the last bits of a read: the format of numbers and the size of physical batches."""
+    return {"dtype": dtype, "tokens": larc.tokens}
 
 
 def _prefix(params: ReplayParams) -> dict[str, Any]:

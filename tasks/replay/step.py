@@ -11,7 +11,15 @@ from tasks.checkpoint import CHECKPOINT_S, Checkpoints, checkpoint_path, publish
 from tasks.errors import BadPayload
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.hosts import Host
-from tasks.larc import Learner, SlowState, new_slow_state, open_residual, residual_element
+from tasks.larc import (
+    LarcParams,
+    Learner,
+    LoraLearner,
+    SlowState,
+    new_slow_state,
+    open_residual,
+    residual_element,
+)
 from tasks.progress import Progress, silent
 from tasks.replay.files import content_identity, job_files
 from tasks.replay.fit import fit_slow_state, training_set
@@ -38,6 +46,7 @@ class Bench:
     ref: Ref
     dtype: str
     """float32 or bfloat16: the same events end elsewhere in other numbers."""
+    larc: LarcParams
     open_host: Callable[[], Host]
 
     @cached_property
@@ -93,11 +102,12 @@ def start_state(store: Store, params: ReplayParams, bench: Bench, name: str | No
     """
     if name is not None:
         return open_residual(store, name, host=bench.ref, width=bench.host.width)[0]
-    recipe = start_recipe(params, bench.ref)
+    larc, seed = bench.larc, params.fit.seed
+    recipe = start_recipe(larc, seed, bench.ref)
     if (row := store.catalog().find(recipe.fingerprint)) is not None:
         return row.ref
     slow = new_slow_state(
-        bench.host.width, seed=params.fit.seed, rank=params.rank, insertion=params.insertion
+        bench.host.width, seed=seed, rank=larc.rank, deviation=larc.deviation, insertion=larc.insertion
     )
     provenance = {"recipe": recipe.fingerprint, "params": recipe.params}
     element = residual_element(f"{params.name}.start", slow, host=bench.ref, provenance=provenance)
@@ -119,7 +129,7 @@ def fit_task(
 
     With `work_dir` an interrupted fit continues, bit for bit, from what it kept every `checkpoint_s` seconds.
     """
-    recipe = fit_recipe(params, jobs, bench.ref, start, bench.dtype)
+    recipe = fit_recipe(params, bench.larc, [jobs, bench.ref, start], bench.dtype)
     if (row := store.catalog().find(recipe.fingerprint)) is not None:
         return row.ref
     host = bench.host
@@ -127,7 +137,7 @@ def fit_task(
     split = split_jobs(load_jobs(store, jobs).jobs, params.training_jobs, params.audit_jobs)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     fitted, losses = fit_slow_state(
-        policy_of(host, slow),
+        policy_of(bench, slow),
         slow,
         training_set(split.pooled, params),
         params,
@@ -162,7 +172,7 @@ def replay(
     and ends with the same bytes.
     """
     elements = [inputs.jobs, bench.ref, inputs.start, inputs.task]
-    recipe = replay_recipe(params, elements, bench.dtype).fingerprint
+    recipe = replay_recipe(params, bench.larc, elements, bench.dtype).fingerprint
     if (found := find_evaluation(store, recipe)) is not None:
         return found
     host = bench.host
@@ -172,7 +182,7 @@ def replay(
     _, task = open_residual(store, inputs.task, host=host.ref, width=host.width)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     replayed = Replay(
-        policy_of(host, task), params, split, host=host.ref.version, original=original, task=task
+        policy_of(bench, task), params, split, host=host.ref.version, original=original, task=task
     ).run(progress=progress, checkpoints=checkpoints)
     samples = [sample for record in replayed.audits.values() for sample in replay_samples(record)]
     updates = [sample for name, record in replayed.audits.items() for sample in update_samples(name, record)]
@@ -198,9 +208,17 @@ def replay(
     return published
 
 
-def policy_of(host: Host, slow: SlowState) -> Policy:
+def policy_of(bench: Bench, slow: SlowState) -> Policy:
     """The policy that reads a host's labels with corrections where this slow state has them."""
-    return Policy(Learner(host, slow.insertion), host.encode, host.end)
+    host, larc = bench.host, bench.larc
+    tokens, checkpointing = larc.tokens, larc.checkpointing
+    if slow.module:
+        learner: Learner = LoraLearner(
+            host, slow.insertion, module=slow.module, tokens=tokens, checkpointing=checkpointing
+        )
+    else:
+        learner = Learner(host, slow.insertion, tokens=tokens, checkpointing=checkpointing)
+    return Policy(learner, host.encode, host.end)
 
 
 def load_replay_samples(payload: bytes) -> list[ReplaySample]:

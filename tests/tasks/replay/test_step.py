@@ -9,6 +9,7 @@ from store import Store
 from store.errors import ElementNotFound
 from tasks.errors import BadPayload
 from tasks.hosts import load_host, publish_host, read_manifest
+from tasks.larc import LarcParams, SlowState, load_residual, residual_element
 from tasks.replay.jobs import BadJobs
 from tasks.replay.params import ReplayParams
 from tasks.replay.step import (
@@ -67,11 +68,11 @@ def bench(store: Store, tmp_path: Path) -> Bench:
     def opening() -> object:
         return load_host(ref, manifest, folder, device=torch.device("cpu"), dtype="float32")
 
-    return Bench(ref, "float32", opening)  # type: ignore[arg-type]
+    return Bench(ref, "float32", LarcParams(), opening)  # type: ignore[arg-type]
 
 
 def closed(bench: Bench) -> Bench:
-    return Bench(bench.ref, bench.dtype, lambda: pytest.fail("the host was opened"))
+    return Bench(bench.ref, bench.dtype, bench.larc, lambda: pytest.fail("the host was opened"))
 
 
 def inputs(store: Store, bench: Bench, table: Path, params: ReplayParams = PARAMS) -> Inputs:
@@ -151,6 +152,18 @@ def test_a_named_slow_state_is_where_the_replay_starts(store: Store, bench: Benc
     assert start_state(store, PARAMS, bench, "small.task") == made.task
     with pytest.raises(ElementNotFound, match="has no residual/absent"):
         start_state(store, PARAMS, bench, "absent")
+
+
+def test_a_slow_state_of_a_named_module_stays_one(store: Store, bench: Bench, table: Path) -> None:
+    slow = SlowState(torch.full((2, 32), 0.02), torch.zeros(32, 2), insertion=1, module="self_attn.q_proj")
+    store.publish([residual_element("lora", slow, host=bench.ref)], message="LoRA")
+    published, start = publish_jobs(store, PARAMS, table), start_state(store, PARAMS, bench, "lora")
+    task = fit_task(store, PARAMS, bench, jobs=published, start=start)
+    fitted = load_residual(store.read(task))
+    assert (fitted.module, fitted.insertion, fitted.version) == ("self_attn.q_proj", 1, 1)
+    assert not torch.equal(fitted.B_Dr, slow.B_Dr)
+    summary = replay(store, PARAMS, bench, Inputs(published, start, task)).summary
+    assert summary["updates"]["controller"]["batches"] > 0
 
 
 def test_what_decides_a_fit_makes_another_one_and_what_does_not_does_not(
