@@ -11,6 +11,8 @@ from store import Ref, Store
 from store.errors import ElementNotFound
 from tasks.checkpoint import checkpoint_path
 from tasks.errors import BadPayload
+from tasks.programs import Split, groups
+from tasks.programs.groups import reserved_groups
 from tasks.study import (
     Bench,
     Cell,
@@ -24,6 +26,7 @@ from tasks.study import (
 from tasks.study import predictions as predictions_module
 from tasks.study import scores as scores_module
 from tasks.study.outer import OuterTrainer
+from tasks.study.visits import Visits
 from tests.tasks.study.conftest import STUDY, Finished
 
 
@@ -165,7 +168,11 @@ def test_a_training_depends_neither_on_judgement_nor_on_development(plan: Plan) 
     assert plan.training("static", 6).fingerprint != plan.training("static", 5).fingerprint
 
 
-def test_development_opens_no_other_split(plan: Plan) -> None:
-    names = {episode.group.name for episode in development(plan)}
+def test_training_and_evaluation_open_their_own_groups_alone(plan: Plan) -> None:
+    developed = {episode.group for episode in development(plan)}
+    visits = Visits(groups(plan.programs, Split.TRAIN), plan.study.outer.episodes, seed=5)
+    trained = {episode.group for number in range(40) for episode in visits.of(number)}
 
-    assert len(names) == 4
+    assert developed == set(groups(plan.programs, Split.DEVELOPMENT))
+    assert trained == set(groups(plan.programs, Split.TRAIN))
+    assert not (developed | trained) & set(reserved_groups(plan.programs))
