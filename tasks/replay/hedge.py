@@ -1,4 +1,4 @@
-"""Mixtures by exponential weights over prediction-time losses (LARC 5): HEDGE4, and HEDGE5 with ours."""
+"""A mixture by exponential weights over prediction-time losses (LARC 5): HEDGE4."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,11 +35,6 @@ class Hedge:
     def learn(self, chances_EC: np.ndarray, label: int) -> None:
         """Charge each expert what its own prediction lost, which was made when the job started."""
         self.losses_E = self.losses_E + half_brier(chances_EC, np.full(len(chances_EC), label))
-
-    def joined(self) -> "Hedge":
-        """The same mixture with one expert more, which starts with the average expert's weight (ours)."""
-        level = -np.log(np.mean(np.exp(self.losses_E.min() - self.losses_E))) + self.losses_E.min()
-        return Hedge([*self.losses_E, level])
 
     def record(self) -> list[float]:
         """The cumulative losses, for a session file."""

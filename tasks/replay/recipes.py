@@ -33,7 +33,7 @@ def fit_recipe(params: ReplayParams, larc: LarcParams, elements: Sequence[Ref], 
 def replay_recipe(params: ReplayParams, larc: LarcParams, elements: Sequence[Ref], dtype: str) -> Recipe:
     """How the audit is replayed, from jobs, host, and the slow states before and after the fit."""
     options = params.model_dump(mode="json", exclude={"columns", "labels", "fit"})
-    return Recipe("replay/1", {**options, **_numbers(larc, dtype)}, tuple(ref.version for ref in elements))
+    return Recipe("replay/2", {**options, **_numbers(larc, dtype)}, tuple(ref.version for ref in elements))
 
 
 def _numbers(larc: LarcParams, dtype: str) -> dict[str, Any]:

@@ -171,7 +171,7 @@ class Replay:
                 empty_memories(stage.jobs, params),
                 Experts(params.experts),
                 Hedge([0.0] * 4),
-                Hedge([0.0] * 4).joined(),
+                Trust.new(params.controller),
                 Trust.new(params.controller),
             )
         if "original" in episodes:
@@ -182,7 +182,7 @@ class Replay:
             {repository: self._memory(known, repository)},
             Experts.from_record(known.experts.record(), params.experts),
             Hedge(known.hedge4.losses_E),
-            known.hedge4.joined(),
+            Trust.new(params.controller),
             Trust.new(params.controller),
         )
 

@@ -32,9 +32,11 @@ class Pending:
     chances_PC: np.ndarray
     """(paths, 4) float64, in the order of the session's paths."""
     experts_EC: np.ndarray
-    """(4 or 5, 4) float64 predictions of HEDGE's experts; (0, 4) without HEDGE."""
+    """(4, 4) float64 predictions of HEDGE4's experts; (0, 4) without HEDGE."""
     reads_KC: np.ndarray
     """(2, 4) float64: the controller's reads at the kept and at the slow state; (0, 4) without controller."""
+    joined_KC: np.ndarray
+    """(2, 4) float64: the controller's and HEDGE4's predictions, for HEDGE5; (0, 4) without it."""
     era: int
     """Of the kept state that was read."""
 
@@ -47,7 +49,8 @@ class State:
     memories: dict[str, CaseMemory]
     experts: Experts
     hedge4: Hedge
-    hedge5: Hedge
+    policy_trust: Trust
+    """HEDGE5's in the controller, beside HEDGE4."""
     trust: Trust
     pending: dict[str, Pending] = field(default_factory=dict)
     cursor: int = 0
@@ -101,12 +104,13 @@ class Replayer:
                 slow_C = softmax(self._ahead["memory"].energies(job.id))
                 reads_KC = np.stack([chances["controller"], slow_C])
                 chances["controller"] = state.trust.mix(*reads_KC)
-            experts_EC = self._expert_reads(job, chances)
+            experts_EC, joined_KC = self._expert_reads(job, chances)
             pending = Pending(
                 prompts[job.id],
                 np.array([chances[path] for path in self.paths]).reshape(-1, len(INDEX)),
                 experts_EC,
                 reads_KC,
+                joined_KC,
                 state.trust.era,
             )
             state.pending[job.id] = pending
@@ -124,13 +128,10 @@ class Replayer:
         for job, one in waiting:
             label = INDEX[label_of(job)]
             if self._hedges:
-                state.hedge4.learn(one.experts_EC[:4], label)
+                state.hedge4.learn(one.experts_EC, label)
                 state.experts.learn(job)
-            if len(one.experts_EC) > 4:
-                state.hedge5.learn(one.experts_EC, label)
-            if len(one.reads_KC):
-                kept, slow = half_brier(one.reads_KC, np.full(2, label))
-                state.trust = state.trust.learn(float(kept), float(slow), one.era, self._params.controller)
+            state.policy_trust = self._trusted(state.policy_trust, one.joined_KC, label, 0)
+            state.trust = self._trusted(state.trust, one.reads_KC, label, one.era)
         if "controller" in state.episodes and state.trust.gone(self._params.controller):
             state.episodes["controller"] = reset(state.episodes["controller"])
             state.trust = state.trust.restarted(self._params.controller)
@@ -169,17 +170,27 @@ class Replayer:
                 found[path] = {job.id: row_C for job, row_C in zip(jobs, rows_NC, strict=True)}
         return found
 
-    def _expert_reads(self, job: Job, chances: dict[PathName, np.ndarray]) -> np.ndarray:
-        """Predictions of the experts; puts those of the mixtures among `chances`."""
+    def _trusted(self, trust: Trust, pair_KC: np.ndarray, label: int, era: int) -> Trust:
+        """Trust after a label, from the two predictions that it weighs; without any as it was."""
+        if not len(pair_KC):
+            return trust
+        first, second = half_brier(pair_KC, np.full(2, label))
+        return trust.learn(float(first), float(second), era, self._params.controller)
+
+    def _expert_reads(self, job: Job, chances: dict[PathName, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions of the experts, and the pair that HEDGE5 weighs; puts the mixtures among `chances`."""
+        nothing = np.zeros((0, len(INDEX)))
         if not self._hedges:
-            return np.zeros((0, len(INDEX)))
+            return nothing, nothing
         experts_EC = self.state.experts.predict(job)
+        hedge4_C = self.state.hedge4.mix(experts_EC)
         if "hedge4" in self.paths:
-            chances["hedge4"] = self.state.hedge4.mix(experts_EC)
-        if "hedge5" in self.paths:
-            experts_EC = np.vstack([experts_EC, chances["controller"]])
-            chances["hedge5"] = self.state.hedge5.mix(experts_EC)
-        return experts_EC
+            chances["hedge4"] = hedge4_C
+        if "hedge5" not in self.paths:
+            return experts_EC, nothing
+        joined_KC = np.stack([chances["controller"], hedge4_C])
+        chances["hedge5"] = self.state.policy_trust.mix(*joined_KC)
+        return experts_EC, joined_KC
 
 
 def label_of(job: Job) -> Label:

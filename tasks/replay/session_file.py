@@ -36,6 +36,7 @@ def session_of(state: State, host: str) -> Session:
                 "chances": one.chances_PC.tolist(),
                 "experts": one.experts_EC.tolist(),
                 "reads": one.reads_KC.tolist(),
+                "joined": one.joined_KC.tolist(),
                 "era": one.era,
             }
             for job, one in state.pending.items()
@@ -44,7 +45,7 @@ def session_of(state: State, host: str) -> Session:
         records={
             "experts": state.experts.record(),
             "hedge4": state.hedge4.record(),
-            "hedge5": state.hedge5.record(),
+            "policy_trust": state.policy_trust.record(),
             "trust": state.trust.record(),
         },
     )
@@ -74,7 +75,7 @@ def state_of(
             },
             Experts.from_record(session.records["experts"], params.experts),
             Hedge.from_record(session.records["hedge4"], 4),
-            Hedge.from_record(session.records["hedge5"], 5),
+            Trust.from_record(session.records["policy_trust"]),
             Trust.from_record(session.records["trust"]),
             dict(_pending(one, len(paths)) for one in session.pending),
             session.cursor,
@@ -98,8 +99,9 @@ def _pending(record: Any, paths: int) -> tuple[str, Pending]:
     if not all(isinstance(text, str) for text in texts) or type(record["era"]) is not int:
         raise ValueError("what is pending holds no prompts")
     chances = _chances(record["chances"], {paths})
-    experts, reads = _chances(record["experts"], {0, 4, 5}), _chances(record["reads"], {0, 2})
-    return texts[0], Pending(Prompts(*texts[1:]), chances, experts, reads, record["era"])
+    experts, reads = _chances(record["experts"], {0, 4}), _chances(record["reads"], {0, 2})
+    joined = _chances(record["joined"], {0, 2})
+    return texts[0], Pending(Prompts(*texts[1:]), chances, experts, reads, joined, record["era"])
 
 
 def _chances(record: Any, counts: set[int]) -> np.ndarray:

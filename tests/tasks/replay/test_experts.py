@@ -115,13 +115,6 @@ def test_a_mixture_loses_little_more_than_its_best_expert(
     assert mixed <= alone.min() + math.log(4) + 1e-9  # half-Brier is exp-concave at rate one
 
 
-def test_a_fifth_expert_joins_with_the_average_weight_and_leaves_the_others_proportions() -> None:
-    hedge = Hedge([1.0, 2.0, 3.0, 4.0])
-    joined = hedge.joined()
-    assert joined.weights()[4] == pytest.approx(0.2)
-    assert np.allclose(joined.weights()[:4], 0.8 * hedge.weights())
-
-
 def test_biases_turn_uniform_energies_into_the_label_shares() -> None:
     labels = np.array([0] * 70 + [1] * 20 + [2] * 8 + [3] * 2)
     weights = np.full(100, 0.01)

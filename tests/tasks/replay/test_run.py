@@ -159,7 +159,16 @@ def test_a_checkpoint_of_another_replay_is_refused(
         {"pending": [{"job": "1"}]},
         {
             "pending": [
-                {"job": "1", "plain": "", "memory": "", "chances": [], "experts": [], "reads": [], "era": 0}
+                {
+                    "job": "1",
+                    "plain": "",
+                    "memory": "",
+                    "chances": [],
+                    "experts": [],
+                    "reads": [],
+                    "joined": [],
+                    "era": 0,
+                }
             ]
         },
     ],
