@@ -123,21 +123,21 @@ class ControllerParams(BaseModel):
     halvings: int = Field(
         default=3, ge=0, le=10, description="Smaller steps tried where one raises the batch's own loss."
     )
-    prior: float = Field(default=0.1, gt=0, lt=1, description="Trust in the kept state before any label.")
+    prior: float = Field(default=0.05, gt=0, lt=1, description="Trust in the kept state before any label.")
     trust_rate: float = Field(
-        default=0.25,
+        default=0.1,
         gt=0,
         le=100,
         description="Log-odds of trust for one unit of half-Brier between the reads.",
     )
     forget: float = Field(
-        default=0.02,
+        default=0.005,
         ge=0,
         lt=1,
         description="Share of the log-odds' distance to the prior forgotten by a label.",
     )
     drop_below: float = Field(
-        default=0.02,
+        default=0.01,
         ge=0,
         lt=0.5,
         description="Trust below which the kept state is dropped for the slow one.",

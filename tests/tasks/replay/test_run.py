@@ -129,7 +129,7 @@ def test_a_state_that_does_harm_is_dropped_and_the_updates_say_so(
         training_jobs=8,
         audit_jobs=30,
         paths=["controller"],
-        controller={"rate": 5.0, "step_norm": 5.0, "radius": 20.0, "trust_rate": 50.0, "drop_below": 0.09},
+        controller={"rate": 5.0, "step_norm": 5.0, "radius": 20.0, "trust_rate": 50.0, "drop_below": 0.049},
     )
     [found] = replay(policy, original, task, jobs(60, seed=6), params).run().audits.values()
     decisions = [one.update.decision for one in found.updates]
