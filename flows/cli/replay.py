@@ -1,6 +1,5 @@
 """The command `cellar larc replay`: CI jobs with delayed feedback, replayed by many paths."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +37,6 @@ def replay(
         an untrained one.
     """
     from flows.params import load_params
-    from flows.report.replay import write_replay_page
     from flows.settings import make_folder
     from tasks.hosts import find_host
     from tasks.replay import read_jobs
@@ -53,4 +51,3 @@ def replay(
 
         made = replay_larc(chosen, settings, jobs, start)
     show_published(session, made, out, REPLAY)
-    write_replay_page(json.loads((out / REPLAY.file).read_text(encoding="utf-8")), out)

@@ -1,5 +1,6 @@
 """The figures of a replay of CI feedback for people: all paths in one table, differences, updates."""
 
+from pathlib import Path
 from typing import Any
 
 from flows.cli.published import Figures, ranged
@@ -64,4 +65,10 @@ def _counted(name: str, found: dict[str, Any]) -> str:
     return f"{name}: {found['jobs']:,} jobs of {where}: {labels}"
 
 
-REPLAY = Figures("replay.json", "replay", replay_lines)
+def _page(result: dict[str, Any], out: Path) -> Path:
+    from flows.report.replay import write_replay_page
+
+    return write_replay_page(result, out)
+
+
+REPLAY = Figures("replay.json", "replay", replay_lines, _page)

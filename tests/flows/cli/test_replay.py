@@ -38,6 +38,7 @@ def test_a_table_of_jobs_becomes_one_table_of_all_paths(cellar: Cellar, prepared
     assert code == 0, err
     found = json.loads((prepared / "results" / "replay.json").read_text())
     assert len(found["replay"]) == 13
+    assert (prepared / "results" / "replay.html").is_file()
     lines = out.splitlines()
     assert lines[0].startswith("training: 11 jobs of 2 commits of 1 repositories")
     assert "1 ends before it starts" in lines[2]
