@@ -99,7 +99,7 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
     name
         Which one, e.g. domain or domain.written.
     """
-    from tasks.shadows.step import find_shadow
+    from tasks.shadows import find_shadow
 
     store = session.open_store()
     if name is not None:
@@ -114,35 +114,36 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
 
 
 @app.command
-def merge(name: str, /, *, out: Path, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
-    """Write the host with a shadow in its weights into a new folder, which transformers loads.
+def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Write the host with shadows in its weights into a new folder, which transformers loads.
 
     Parameters
     ----------
-    name
-        Which shadow, e.g. domain or domain.written.
+    names
+        Which shadows, e.g. domain; several are added.
     out
         The new folder.
     """
+    from flows.errors import UsageError
     from flows.hosts import open_host
     from flows.params import load_params
     from flows.watch import watching
     from tasks.hosts.step import host_folder
-    from tasks.shadows.step import merge_shadow
+    from tasks.shadows.step import merge_shadows
 
+    if not names:
+        raise UsageError("which shadows? For example: cellar anneal merge domain --out build/merged")
     chosen = load_params(params, set_ or ())
     store, settings = session.open_store(), session.settings
     with watching(session.progress):
         host = open_host(settings, store, chosen.host)
         folder = host_folder(settings.hosts, host.ref)
-        with session.progress(f"merge {name}", "files") as progress:
-            ref, changed = merge_shadow(store, host, folder, name, out, progress=progress)
-    lines = [
-        f"shadow  {ref}",
-        f"host    {host.ref}",
-        f"wrote   {out}, {counted(changed, 'layer')}",
-    ]
-    session.emit({"shadow": str(ref), "host": str(host.ref), "out": str(out), "changed": changed}, lines)
+        with session.progress("merge", "files") as progress:
+            refs, changed = merge_shadows(store, host, folder, names, out, progress=progress)
+    lines = [*(f"shadow  {ref}" for ref in refs), f"host    {host.ref}"]
+    lines.append(f"wrote   {out}, {counted(changed, 'layer')}")
+    made = {"shadows": [str(ref) for ref in refs], "host": str(host.ref), "out": str(out), "changed": changed}
+    session.emit(made, lines)
 
 
 def chosen_params(

@@ -1,6 +1,7 @@
 """The anneal room's door to the store: a written shadow consolidated into `shadow/<name>`."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from store import Recipe, Ref, Store
 from tasks.anneal.cards import cards
@@ -26,8 +28,10 @@ from tasks.shadows import (
     Shadow,
     ShadowParams,
     attached,
+    foundation,
     open_shadow,
     shadow_element,
+    standing_on,
 )
 from tasks.tables import encode_records
 
@@ -71,10 +75,11 @@ def consolidate(
     if row is not None and row.ref.name == f"shadow/{shadow.name}":
         return row.ref
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
-    found = search_alphas("cma", host, written, texts, anneal, progress=progress, checkpoints=checkpoints)
-    guard = objective_of("guard", host, written, texts, anneal)(
-        np.stack([found.alphas_L, np.ones_like(found.alphas_L)])
-    )
+    onto = foundation(store, written_ref)
+    with standing_on(store, host, onto):
+        found = search_alphas("cma", host, written, texts, anneal, progress=progress, checkpoints=checkpoints)
+        guarded = np.stack([found.alphas_L, np.ones_like(found.alphas_L)])
+        guard = objective_of("guard", host, written, texts, anneal)(guarded)
     kept = bool(guard.score_P[0] > 0)
     alphas = found.alphas_L if kept else np.zeros_like(found.alphas_L)
     kept_seeds = {**written.seeds, "search": anneal.seed}
@@ -83,8 +88,13 @@ def consolidate(
         shadow.name,
         consolidated,
         host=host.ref,
-        requires=(written_ref.version,),
-        provenance={"recipe": recipe.fingerprint, "params": recipe.params, "written": str(written_ref)},
+        requires=(written_ref.version, *(one.version for one in onto)),
+        provenance={
+            "recipe": recipe.fingerprint,
+            "params": recipe.params,
+            "written": str(written_ref),
+            "onto": [str(one) for one in onto],
+        },
         facts={
             "chunks": len(written.losses),
             "evaluations": len(found.tried.score_P),
@@ -160,17 +170,13 @@ def evaluate_shadow(
     if (known := find_evaluation(store, recipe)) is not None:
         return known
     began = time.monotonic()
-    found = {name: search_alphas(name, host, written, texts, anneal) for name in sealed.baselines}
-    alphas = {"naive": np.ones(len(written.layers)), "consolidated": np.array(kept.alphas)}
-    alphas |= {name: one.alphas_L for name, one in found.items()}
     parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
-    conditions = {"host": np.zeros(len(written.layers)), **alphas}
-    losses: dict[str, dict[str, Floats]] = {name: {} for name in parts}
-    for done, (condition, chosen) in enumerate(conditions.items()):
-        with attached(host, written.scaled(chosen.tolist())):
-            for name, chunks_NT in parts.items():
-                losses[name][condition] = chunk_losses(host, chunks_NT)
-        progress(done + 1, len(conditions))
+    with standing_on(store, host, foundation(store, written_ref)):
+        alphas = {"naive": np.ones(len(written.layers)), "consolidated": np.array(kept.alphas)}
+        for name in sealed.baselines:
+            alphas[name] = search_alphas(name, host, written, texts, anneal).alphas_L
+        losses = _losses(host, written, {"host": np.zeros(len(written.layers)), **alphas}, parts, progress)
+        made = cards(host, kept, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens)
     samples = [
         ChunkLoss(name, condition, chunk, float(loss))
         for name, by_condition in losses.items()
@@ -192,7 +198,7 @@ def evaluate_shadow(
         "anatomy": anatomy(kept.layers, kept.alphas, kept.norms()),
         "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
         "curve": list(written.losses),
-        "cards": cards(host, kept, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens),
+        "cards": made,
         "settings": {"shadow": shadow.identity(), "anneal": options},
     }
     return publish_evaluation(
@@ -206,3 +212,20 @@ def evaluate_shadow(
         costs={"seconds": time.monotonic() - began},
         message=f"Evaluate shadow {shadow.name} on {len(samples)} sealed losses",
     )
+
+
+def _losses(
+    host: "Host",
+    shadow: Shadow,
+    conditions: Mapping[str, Floats],
+    parts: Mapping[str, Tensor],
+    progress: Progress,
+) -> dict[str, dict[str, Floats]]:
+    """Losses by text and condition, each condition being the alphas that the shadow is attached with."""
+    losses: dict[str, dict[str, Floats]] = {name: {} for name in parts}
+    for done, (condition, chosen) in enumerate(conditions.items()):
+        with attached(host, shadow.scaled(chosen.tolist())):
+            for name, chunks_NT in parts.items():
+                losses[name][condition] = chunk_losses(host, chunks_NT)
+        progress(done + 1, len(conditions))
+    return losses

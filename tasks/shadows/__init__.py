@@ -3,14 +3,13 @@
 from tasks.shadows.attachment import Attachment, attached
 from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
 from tasks.shadows.merging import merge
+from tasks.shadows.opening import KIND, find_shadow, open_shadow
 from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
 from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
+from tasks.shadows.stack import foundation, stack_refs, standing_on
 from tasks.shadows.step import (
-    KIND,
     WRITTEN,
-    find_shadow,
-    merge_shadow,
-    open_shadow,
+    merge_shadows,
     read_domain,
     shadow_element,
     write_domain,
@@ -35,16 +34,19 @@ __all__ = [
     "digest_of",
     "down_projections",
     "find_shadow",
+    "foundation",
     "load_shadow",
     "mean_loss",
     "merge",
-    "merge_shadow",
+    "merge_shadows",
     "new_shadow",
     "open_shadow",
     "part",
     "read_documents",
     "read_domain",
     "shadow_element",
+    "stack_refs",
+    "standing_on",
     "write_domain",
     "write_shadow",
     "writing_recipe",

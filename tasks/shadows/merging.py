@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,8 +18,8 @@ _WEIGHTS = "*.safetensors"
 _BESIDE = "*.json"
 
 
-def merge(folder: Path, shadow: Shadow, out: Path, *, progress: Progress = silent) -> int:
-    """Write the host of `folder` with W + alpha D for each shadowed W into the new folder `out`.
+def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progress = silent) -> int:
+    """Write the host of `folder` with W + alpha D for each shadowed W, of all shadows, into the folder `out`.
 
     Tensors keep their dtype: sums are made in float32 and rounded once. Configuration, tokenizer and other
     JSON files are copied. `progress` counts files of weights. Returns how many matrices were changed.
@@ -27,13 +28,13 @@ def merge(folder: Path, shadow: Shadow, out: Path, *, progress: Progress = silen
     """
     if out.exists():
         raise BadHost(f"{out} is there already; give a folder that is not")
-    changes = {
-        f"{name}.weight": (delta, alpha)
+    changes: dict[str, list[tuple[Tensor, float]]] = {}
+    for shadow in shadows:
         for name, delta, alpha, active in zip(
             shadow.names, shadow.deltas, shadow.alphas, shadow.active, strict=True
-        )
-        if active
-    }
+        ):
+            if active:
+                changes.setdefault(f"{name}.weight", []).append((delta, alpha))
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -54,7 +55,7 @@ def merge(folder: Path, shadow: Shadow, out: Path, *, progress: Progress = silen
     return len(found)
 
 
-def _merge_file(path: Path, changes: dict[str, tuple[Tensor, float]], target: Path) -> set[str]:
+def _merge_file(path: Path, changes: dict[str, list[tuple[Tensor, float]]], target: Path) -> set[str]:
     """Write one file of weights again with its part of the changes; returns the names it had of them."""
     tensors: dict[str, Tensor] = {}
     try:
@@ -65,11 +66,11 @@ def _merge_file(path: Path, changes: dict[str, tuple[Tensor, float]], target: Pa
         raise BadHost(f"{path} cannot be read ({str(error)[:100]}); fetch or save the model again") from error
     mine = changes.keys() & tensors.keys()
     for name in mine:
-        delta, alpha = changes[name]
-        weight = tensors[name]
-        if weight.shape != delta.shape:
-            raise BadHost(f"{name} in {path} is {tuple(weight.shape)}, its shadow {tuple(delta.shape)}")
-        summed = torch.add(weight.float(), delta.to(weight.device), alpha=alpha)
-        tensors[name] = summed.to(weight.dtype)
+        summed = tensors[name].float()
+        for delta, alpha in changes[name]:
+            if delta.shape != summed.shape:
+                raise BadHost(f"{name} in {path} is {tuple(summed.shape)}, its shadow {tuple(delta.shape)}")
+            summed = torch.add(summed, delta.cpu(), alpha=alpha)
+        tensors[name] = summed.to(tensors[name].dtype)
     save_file(tensors, target, {"format": "pt"})
     return set(mine)

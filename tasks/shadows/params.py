@@ -80,6 +80,12 @@ class ShadowParams(BaseModel):
         description="Names the elements: shadow/<name>.written, and shadow/<name> once consolidated.",
     )
     domain: TextSource = Field(default=TextSource(), description="The text to learn.")
+    onto: tuple[str, ...] = Field(
+        default=(),
+        max_length=64,
+        description="Shadows that the host has learned before, by name and in order: the text is written on "
+        "top of them.",
+    )
     held: HeldParams = HeldParams()
     layers: tuple[int, ...] | None = Field(
         default=None,
@@ -118,4 +124,4 @@ class ShadowParams(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What enters fingerprints: all but names and places, whose content counts."""
-        return self.model_dump(mode="json", exclude={"name", "domain"})
+        return self.model_dump(mode="json", exclude={"name", "domain", "onto"})

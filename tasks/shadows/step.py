@@ -1,24 +1,23 @@
 """The shadows room's door to the store: a domain written into `shadow/<name>.written`, opened, merged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store import Element, Recipe, Ref, Store
-from store.errors import ElementNotFound
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
-from tasks.errors import BadPayload
 from tasks.progress import Progress, silent
 from tasks.shadows.merging import merge
+from tasks.shadows.opening import KIND, open_shadow
 from tasks.shadows.params import ShadowParams
-from tasks.shadows.shadow import Shadow, load_shadow, most_bytes, new_shadow
+from tasks.shadows.shadow import Shadow, new_shadow
+from tasks.shadows.stack import stack_refs, standing_on
 from tasks.shadows.text import Domain, part, read_documents
 from tasks.shadows.writing import write_shadow
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
-KIND = "shadow/"
 WRITTEN = ".written"
 """Ends the names of shadows at full strength, as they were written."""
 
@@ -36,10 +35,10 @@ def read_domain(store: Store, host: "Host", params: ShadowParams) -> Domain:
     )
 
 
-def writing_recipe(host: "Host", params: ShadowParams, digest: str) -> Recipe:
-    """How a domain of this digest is written into shadows of a host."""
+def writing_recipe(host: "Host", params: ShadowParams, digest: str, onto: Sequence[Ref] = ()) -> Recipe:
+    """How a domain of this digest is written into shadows of a host that others are on already."""
     options = {**params.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
-    return Recipe("shadows.write/1", options, (host.ref.version, digest))
+    return Recipe("shadows.write/1", options, (host.ref.version, digest, *(ref.version for ref in onto)))
 
 
 def write_domain(
@@ -57,18 +56,26 @@ def write_domain(
     kept every `checkpoint_s` seconds.
     """
     domain = read_domain(store, host, params)
-    recipe = writing_recipe(host, params, domain.digest)
+    onto = stack_refs(store, params.onto)
+    recipe = writing_recipe(host, params, domain.digest, onto)
     name = f"{params.name}{WRITTEN}"
     if (row := store.catalog().find(recipe.fingerprint)) is not None and row.ref.name == f"{KIND}{name}":
         return row.ref
     zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
-    written = write_shadow(host, zero, domain.train_T, params, progress=progress, checkpoints=checkpoints)
+    with standing_on(store, host, onto):
+        written = write_shadow(host, zero, domain.train_T, params, progress=progress, checkpoints=checkpoints)
     element = shadow_element(
         name,
         written,
         host=host.ref,
-        provenance={"recipe": recipe.fingerprint, "params": recipe.params, "held_out_by": domain.by},
+        requires=tuple(ref.version for ref in onto),
+        provenance={
+            "recipe": recipe.fingerprint,
+            "params": recipe.params,
+            "held_out_by": domain.by,
+            "onto": [str(ref) for ref in onto],
+        },
         facts={"chunks": len(written.losses), "stopped": written.stopped},
     )
     message = f"Write {len(written.losses)} chunks into shadow {params.name}"
@@ -100,29 +107,15 @@ def shadow_element(
     )
 
 
-def find_shadow(store: Store, what: Ref | str) -> Ref:
-    """A shadow by reference or by name (the newest); raises `ElementNotFound` when the store has none."""
-    catalog = store.catalog()
-    name = what.name if isinstance(what, Ref) else f"{KIND}{what.removeprefix(KIND)}"
-    row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
-    if row is None or row.ref.name != name or row.ref.kind != "shadow":
-        raise ElementNotFound(f"{store.url} has no {name}; write one with `cellar anneal write`")
-    return row.ref
-
-
-def open_shadow(store: Store, what: Ref | str, host: "Host") -> tuple[Ref, Shadow]:
-    """A shadow of this host; raises `ElementNotFound`, and `BadPayload` when it is none or another host's."""
-    ref = find_shadow(store, what)
-    row = store.catalog().get(ref.version)
-    assert row is not None, "it was found a moment ago"
-    if row.length > most_bytes(host):
-        raise BadPayload(f"{ref} has {row.length:,} bytes, a shadow of {host.ref.name} {most_bytes(host):,}")
-    return ref, load_shadow(store.read(row), host)
-
-
-def merge_shadow(
-    store: Store, host: "Host", folder: Path, what: Ref | str, out: Path, *, progress: Progress = silent
-) -> tuple[Ref, int]:
-    """Write the host of `folder` with a shadow in its weights into `out`; see `merge`."""
-    ref, shadow = open_shadow(store, what, host)
-    return ref, merge(folder, shadow, out, progress=progress)
+def merge_shadows(
+    store: Store,
+    host: "Host",
+    folder: Path,
+    names: Sequence[Ref | str],
+    out: Path,
+    *,
+    progress: Progress = silent,
+) -> tuple[list[Ref], int]:
+    """Write the host of `folder` with all of these shadows in its weights into `out`; see `merge`."""
+    opened = [open_shadow(store, name, host) for name in names]
+    return [ref for ref, _ in opened], merge(folder, [shadow for _, shadow in opened], out, progress=progress)

@@ -143,7 +143,7 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
 ) -> None:
     shadow = shadow.scaled([0.5, 0.0, 1.2])
     out = tmp_path / "merged"
-    assert merge(host_folder, shadow, out) == 2
+    assert merge(host_folder, [shadow], out) == 2
     with attached(host, shadow):
         expected = logits(host)
     ids = torch.tensor([host.encode("a cool, dark cellar")])
@@ -152,7 +152,23 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     changed = read_manifest(host_folder).difference(read_manifest(out))
     assert changed == "2 of 56 tensors differ, the first is model.layers.1.mlp.down_proj.weight"
     with pytest.raises(BadHost, match="is there already"):
-        merge(host_folder, shadow, out)
+        merge(host_folder, [shadow], out)
     with pytest.raises(BadHost, match=r"has no tensor elsewhere\.weight"):
-        merge(host_folder, replace(shadow, names=("elsewhere", *shadow.names[1:])), tmp_path / "other")
+        merge(host_folder, [replace(shadow, names=("elsewhere", *shadow.names[1:]))], tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir() if "other" in path.name) == []
+
+
+def test_several_shadows_are_summed_in_memory_and_in_weights(
+    host: Host, host_folder: Path, shadow: Shadow, tmp_path: Path
+) -> None:
+    other = replace(
+        new_shadow(host, (3,), document=DIGEST, seeds={}), deltas=(0.1 * torch.ones_like(shadow.deltas[1]),)
+    )
+    with attached(host, shadow), attached(host, other):
+        expected = logits(host)
+    with attached(host, shadow):
+        assert not torch.allclose(logits(host), expected, atol=1e-3)
+    assert merge(host_folder, [shadow, other], tmp_path / "both") == 3
+    merged = AutoModelForCausalLM.from_pretrained(tmp_path / "both", dtype=torch.float32)
+    ids = torch.tensor([host.encode("a cool, dark cellar")])
+    torch.testing.assert_close(merged(ids).logits, expected, rtol=0, atol=1e-5)

@@ -162,3 +162,27 @@ def test_a_domain_is_written_once_and_its_checkpoint_goes(
     _, shadow = open_shadow(store, ref, host)
     assert shadow.document == read_domain(store, host, params).digest
     assert shadow.alphas == (1.0, 1.0)
+
+
+def test_a_text_is_written_on_top_of_others(
+    store: Store, host: Host, text_file: Path, tmp_path: Path
+) -> None:
+    first = PARAMS.model_copy(update={"domain": TextSource(path=text_file), "name": "first"})
+    ref = write_domain(store, host, first)
+    other = tmp_path / "other.txt"
+    other.write_text("".join(f"{n * n} IS A SQUARE\n" for n in range(400)))
+    second = first.model_copy(update={"domain": TextSource(path=other), "name": "second"})
+    alone = write_domain(store, host, second)
+    stacked = write_domain(
+        store, host, second.model_copy(update={"name": "third", "onto": ("first.written",)})
+    )
+    row = store.catalog().get(stacked.version)
+    assert row is not None
+    assert ref.version in row.requires
+    assert row.provenance["onto"] == [str(ref)]
+    domain_T = read_domain(store, host, second).train_T
+    _, below = open_shadow(store, ref, host)
+    _, above = open_shadow(store, stacked, host)
+    assert above.losses[0] != open_shadow(store, alone, host)[1].losses[0]
+    with attached(host, below):
+        assert above.losses[0] == pytest.approx(loss(host, domain_T[:32]), abs=1e-6)

@@ -1,0 +1,38 @@
+"""Shadows one on another: a host that has learned several domains, in the order in which it did."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from store import Ref, Store
+from tasks.errors import BadPayload
+from tasks.shadows.attachment import attached
+from tasks.shadows.opening import find_shadow, open_shadow
+from tasks.shadows.shadow import Shadow
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+
+def stack_refs(store: Store, names: Sequence[str]) -> tuple[Ref, ...]:
+    """The newest shadows of these names, in their order; raises `ElementNotFound` where one is missing."""
+    return tuple(find_shadow(store, name) for name in names)
+
+
+def foundation(store: Store, ref: Ref) -> tuple[Ref, ...]:
+    """What was on the host when a shadow was written, in order; raises `BadPayload` where that is no list."""
+    row = store.catalog().get(ref.version)
+    named = [] if row is None else row.provenance.get("onto", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise BadPayload(f"{ref} does not say what it was written on; write it again")
+    return tuple(Ref.parse(name) for name in named)
+
+
+@contextmanager
+def standing_on(store: Store, host: "Host", refs: Sequence[Ref]) -> Iterator[tuple[Shadow, ...]]:
+    """All of these shadows at work on the host inside the block, the first one innermost."""
+    with ExitStack() as stack:
+        opened = tuple(open_shadow(store, ref, host)[1] for ref in refs)
+        for shadow in opened:
+            stack.enter_context(attached(host, shadow))
+        yield opened
