@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from flows.cli.anneal_figures import alpha_lines, evaluate_shadow
+from flows.cli.anneal_figures import alpha_lines, cumulate_shadows, evaluate_shadow
 from flows.cli.evaluation import RESULTS
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
 from flows.formatting import columns, counted
@@ -88,6 +88,25 @@ def evaluate(
     """
     chosen = chosen_params(params, set_, source, name)
     evaluate_shadow(chosen, session, out, check=lambda store: _host(store, chosen))
+
+
+@app.command
+def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Learn the domains of anneal.domains one after another, and measure what the host forgets of each.
+
+    Every domain is written and consolidated on top of those before it, as shadow/<name>.<domain>; after each,
+    the sealed text of all of them is scored. Writes cumulative.json into a folder.
+    """
+    from flows.errors import UsageError
+    from flows.params import load_params
+
+    chosen = load_params(params, set_ or ())
+    if len(chosen.anneal.domains) < 2:
+        raise UsageError(
+            "cumulate learns two domains or more; set anneal.domains, e.g. "
+            'anneal.domains={"a": {"path": "a.txt"}, "b": {"corpus": "docs"}}'
+        )
+    cumulate_shadows(chosen, session, out, check=lambda store: _host(store, chosen))
 
 
 @app.command

@@ -31,6 +31,30 @@ def evaluate_shadow(
     show_published(session, made, out, ANNEAL)
 
 
+def cumulate_shadows(
+    params: "Params", session: Session, out: Path, *, check: "Callable[[Store], object]"
+) -> None:
+    """Learn the domains of some parameters one after another, evaluate them, and write cumulative.json."""
+    from flows.settings import make_folder
+
+    make_folder(out, "--out")
+    with orchestration(session, session.settings, check=check) as settings:
+        from flows.cumulate_shadows import cumulate_shadows as flow
+
+        made = flow(params, settings)
+    show_published(session, made, out, CUMULATIVE)
+
+
+def cumulative_lines(result: dict[str, Any]) -> list[str]:
+    """What each domain gained when it was learned and at the end, and what later ones took."""
+    rows: list[tuple[str, ...]] = [("", "gain when learned", "gain at the end", "forgotten", "drift then")]
+    drift = result["drift_by_stage"][1:]
+    for domain, then in zip(result["order"], drift, strict=True):
+        figures = (result["cumulative"][domain][name] for name in ("gain_own_stage", "gain_end", "forgotten"))
+        rows.append((domain, *(f"{figure:+.4f}" for figure in figures), f"{then:+.4f}"))
+    return [*columns(rows), "nats per token; forgotten: how much later domains raised the loss again"]
+
+
 def anneal_lines(result: dict[str, Any]) -> list[str]:
     """Gain and drift by condition with intervals, alpha by layer, and texts continued before and after."""
     chunks, host = result["chunks"], result["host_loss"]
@@ -72,4 +96,5 @@ def _ranged(figure: dict[str, float]) -> tuple[str, str]:
     return f"{figure['value']:+.4f}", f"[{figure['low']:+.4f}, {figure['high']:+.4f}]"
 
 
+CUMULATIVE = Figures("cumulative.json", "cumulative", cumulative_lines)
 ANNEAL = Figures("anneal.json", "anatomy", anneal_lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from flows.cli.addressing_figures import ADDRESSING, QUESTIONS, evaluate_addressing, evaluate_questions
-from flows.cli.anneal_figures import ANNEAL
+from flows.cli.anneal_figures import ANNEAL, CUMULATIVE
 from flows.cli.attachment_figures import SUMMARY, evaluate_attachment
 from flows.cli.package import REPRODUCTION
 from flows.cli.published import Figures
@@ -109,7 +109,14 @@ SUBJECTS: dict[SubjectName, Subject] = {
 }
 FIGURES: tuple[Figures, ...] = tuple(
     dict.fromkeys(
-        [*(subject.figures for subject in SUBJECTS.values()), SELECTION, REPLAY, ANNEAL, REPRODUCTION]
+        [
+            *(subject.figures for subject in SUBJECTS.values()),
+            SELECTION,
+            REPLAY,
+            ANNEAL,
+            CUMULATIVE,
+            REPRODUCTION,
+        ]
     )
 )
 """All kinds of figures, in the order in which a folder is searched for them."""

@@ -1,5 +1,6 @@
 """Consolidation of shadows (ANNEAL): how much of what was written is kept, by forward passes."""
 
+from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import BASELINES, AnnealParams, SearchName
@@ -24,11 +25,14 @@ __all__ = [
     "Population",
     "Scored",
     "SearchName",
+    "StageLoss",
     "Texts",
     "chunk_losses",
     "consolidate",
     "consolidation_recipe",
     "evaluate_shadow",
+    "evaluate_stages",
+    "forgetting",
     "objective_of",
     "passages",
     "plain_losses",
@@ -37,4 +41,5 @@ __all__ = [
     "sealed_parts",
     "search",
     "search_alphas",
+    "stages",
 ]

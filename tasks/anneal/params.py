@@ -39,6 +39,11 @@ class AnnealParams(BaseModel):
         max_length=32,
         description="Texts on which the host must not get worse: each gives an equal share of the probes.",
     )
+    domains: dict[str, TextSource] = Field(
+        default={},
+        max_length=64,
+        description="Domains by name that are learned one after another, for `cellar anneal cumulate`.",
+    )
     held: HeldParams = Field(
         default=HeldParams(), description="Tokens of retention text for search, guard and report."
     )
@@ -80,4 +85,4 @@ class AnnealParams(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What enters fingerprints: all but places of text and what is reported afterwards."""
-        return self.model_dump(mode="json", exclude={"retention", "sealed"})
+        return self.model_dump(mode="json", exclude={"retention", "domains", "sealed"})

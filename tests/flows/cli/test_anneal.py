@@ -83,6 +83,8 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
         (("show", "casks"), 4, "has no shadow/casks"),
         (("write", "--set", "shadow.step_size=0"), 2, "shadow.step_size"),
         (("consolidate", "--source", "casks.txt", *SMALL), 2, "set anneal.retention"),
+        (("cumulate",), 2, "learns two domains or more"),
+        (("merge", "--out", "x"), 2, "which shadows?"),
         (("merge", "casks", "--out", "x", *SMALL), 4, "has no shadow/casks"),
     ],
 )
@@ -93,3 +95,21 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
     found, _, err = cellar("anneal", *arguments)
     assert found == code, err
     assert sentence in err
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_domains_are_learned_one_after_another(cellar: Cellar, workplace: Path, text: Path) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    (workplace / "brackets.txt").write_text("".join(f"[{n}] -> ({n}, {n})\n" for n in range(400)))
+    domains = '{"casks": {"path": "casks.txt"}, "brackets": {"path": "brackets.txt"}}'
+    code, out, err = cellar(
+        *("anneal", "cumulate", "--set", f"anneal.domains={domains}", "--set", "shadow.name=two"),
+        *(*SMALL, *SEARCH, *SEALED),
+    )
+    assert code == 0, err
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["casks", "brackets"]
+    result = json.loads((workplace / "results" / "cumulative.json").read_text())
+    assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/two.casks", "shadow/two.brackets"]
+    assert len(result["losses"]["retention"]) == 3
+    code, out, err = cellar("anneal", "merge", "two.casks", "two.brackets", "--out", "merged", *SMALL)
+    assert code == 0, err

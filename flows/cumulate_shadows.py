@@ -1,0 +1,41 @@
+"""Flow `cumulate-shadows`: several domains learned by one host one after another, and what it forgets."""
+
+from typing import Any
+
+from flows import watch
+from flows.consolidate_shadow import consolidate_task
+from flows.engine import bind, flow
+from flows.hosts import open_host
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+from flows.write_shadow import write_task
+
+
+def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+    from tasks.anneal import evaluate_stages
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    host = open_host(settings, store, params.host)
+    with watch.progress("evaluate domains", "stages") as progress:
+        found = evaluate_stages(store, host, params.shadow, params.anneal, progress=progress)
+    return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
+
+
+evaluate_task = bind(_evaluate, name="evaluate stages")
+
+
+def _flow(params: Params, settings: Settings) -> dict[str, Any]:
+    """Write and consolidate each domain on top of those before it, then evaluate all after each."""
+    from tasks.anneal import stages
+
+    made = []
+    for stage in stages(params.shadow, params.anneal):
+        chosen = params.model_copy(update={"shadow": stage})
+        write_task(settings, chosen)
+        made.append(consolidate_task(settings, chosen))
+    return {"shadows": made, **evaluate_task(settings, params)}
+
+
+cumulate_shadows = flow(_flow, name="cumulate-shadows")

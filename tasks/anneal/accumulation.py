@@ -1,0 +1,137 @@
+"""Several domains learned by one host one after another: what each gained, and what later ones took away."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from store import Recipe, Store
+from tasks.anneal.params import AnnealParams
+from tasks.anneal.sealed import chunk_losses
+from tasks.anneal.texts import read_texts, sealed_parts
+from tasks.errors import StaleInputs
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
+from tasks.progress import Progress, silent
+from tasks.shadows import ShadowParams, attached, foundation, open_shadow
+from tasks.tables import encode_records
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+SUBJECT: SubjectName = "anneal"
+SAMPLES_RECIPE = "evaluation.anneal.cumulative.samples/1"
+
+
+@dataclass(frozen=True)
+class StageLoss:
+    """The mean loss of one sealed chunk once the host has learned the first `learned` domains."""
+
+    learned: int
+    text: str
+    """Name of the domain, or `retention`."""
+    chunk: int
+    loss: float
+
+
+def stages(shadow: ShadowParams, anneal: AnnealParams) -> list[ShadowParams]:
+    """One domain after another, each written on the shadows before it: shadow/<name>.<domain>."""
+    names = [f"{shadow.name}.{domain}" for domain in anneal.domains]
+    return [
+        shadow.model_copy(update={"name": name, "domain": source, "onto": (*shadow.onto, *names[:place])})
+        for place, (name, source) in enumerate(zip(names, anneal.domains.values(), strict=True))
+    ]
+
+
+def evaluate_stages(
+    store: Store,
+    host: "Host",
+    shadow: ShadowParams,
+    anneal: AnnealParams,
+    *,
+    progress: Progress = silent,
+) -> PublishedEvaluation:
+    """Evaluate every domain's sealed text, and sealed probes, after each domain that the host learned.
+
+    Publishes `evaluation/<name>.cumulative` and its `samples`, or returns what is published for the same.
+    `progress` counts stages. Raises `ElementNotFound` when a domain is not consolidated, `StaleInputs` when
+    one was written on others than those before it.
+    """
+    learned = stages(shadow, anneal)
+    opened = [open_shadow(store, one.name, host) for one in learned]
+    refs = [ref for ref, _ in opened]
+    for place, ref in enumerate(refs):
+        if list(foundation(store, ref))[len(shadow.onto) :] != refs[:place]:
+            raise StaleInputs(f"{ref} stands on other shadows; run `cellar anneal cumulate` again")
+    below = foundation(store, refs[0])
+    texts = [read_texts(store, host, one, anneal) for one in learned]
+    options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
+    digests = [digest for one in texts for digest in one.digests]
+    inputs = (host.ref.version, *(ref.version for ref in (*below, *refs)), *digests)
+    recipe = Recipe("anneal.cumulate/1", options, inputs).fingerprint
+    if (known := find_evaluation(store, recipe)) is not None:
+        return known
+    began = time.monotonic()
+    parts = {
+        domain: sealed_parts(one, anneal.sealed.chunk_tokens)[0]
+        for domain, one in zip(anneal.domains, texts, strict=True)
+    }
+    parts["retention"] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
+    samples: list[StageLoss] = []
+    with ExitStack() as stack:
+        for ref in below:
+            stack.enter_context(attached(host, open_shadow(store, ref, host)[1]))
+        for count in range(len(opened) + 1):
+            if count:
+                stack.enter_context(attached(host, opened[count - 1][1]))
+            for text, chunks_NT in parts.items():
+                losses_N = chunk_losses(host, chunks_NT)
+                samples += [StageLoss(count, text, chunk, float(loss)) for chunk, loss in enumerate(losses_N)]
+            progress(count + 1, len(opened) + 1)
+    summary = {
+        "protocol": "sealed chunks of every domain after each domain that was learned, in order",
+        "host": str(host.ref),
+        "shadows": [str(ref) for ref in refs],
+        **forgetting(samples, list(anneal.domains)),
+        "settings": {"shadow": shadow.identity(), "anneal": options},
+    }
+    return publish_evaluation(
+        store,
+        f"{shadow.name}.cumulative",
+        summary,
+        {"samples": Table(encode_records(StageLoss, samples), len(samples), SAMPLES_RECIPE)},
+        recipe=recipe,
+        requires=[host.ref.version, *(ref.version for ref in (*below, *refs))],
+        provenance={"subject": SUBJECT, "host": str(host.ref)},
+        costs={"seconds": time.monotonic() - began},
+        message=f"Evaluate {len(refs)} domains learned one after another",
+    )
+
+
+def forgetting(samples: Sequence[StageLoss], domains: Sequence[str]) -> dict[str, Any]:
+    """Mean losses by stage and text; what each domain gained at its own stage, at the end, and lost between.
+
+    `gain` is against the host before anything was learned, `forgotten` how much of it later domains took.
+    """
+    stages_ = range(len(domains) + 1)
+    table = {
+        text: [
+            float(np.mean([one.loss for one in samples if (one.text, one.learned) == (text, stage)]))
+            for stage in stages_
+        ]
+        for text in (*domains, "retention")
+    }
+    rows = {}
+    for place, domain in enumerate(domains):
+        losses = table[domain]
+        own = losses[place] - losses[place + 1]
+        rows[domain] = {
+            "gain_own_stage": own,
+            "gain_end": losses[0] - losses[-1],
+            "forgotten": losses[-1] - losses[place + 1],
+            "before_own_stage": losses[0] - losses[place],
+        }
+    drift = [loss - table["retention"][0] for loss in table["retention"]]
+    return {"order": list(domains), "losses": table, "cumulative": rows, "drift_by_stage": drift}
