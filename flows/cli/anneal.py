@@ -133,6 +133,44 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
 
 
 @app.command
+def attach(
+    *names: str,
+    text: str,
+    tokens: int = 48,
+    params: ParamsFile = None,
+    set_: Set = None,
+    session: Injected,
+) -> None:
+    """Continue a text with shadows on the host, and once they are detached again; greedy, nothing is written.
+
+    Parameters
+    ----------
+    names
+        Which shadows, e.g. domain; several are attached in order.
+    text
+        What is continued.
+    tokens
+        How far.
+    """
+    from flows.errors import UsageError
+    from flows.hosts import open_host
+    from flows.params import load_params
+    from flows.watch import watching
+    from tasks.anneal import before_and_after
+
+    if not names or not text.strip() or not 0 < tokens <= 1_024:
+        raise UsageError('name shadows, and give --text "..." and up to 1024 --tokens')
+    chosen = load_params(params, set_ or ())
+    store = session.open_store()
+    with watching(session.progress):
+        host = open_host(session.settings, store, chosen.host)
+        refs, before, after = before_and_after(store, host, names, text, tokens=tokens)
+    made = {"shadows": [str(ref) for ref in refs], "text": text, "attached": after, "detached": before}
+    lines = [*(f"shadow    {ref}" for ref in refs), f"attached  {after}", f"detached  {before}"]
+    session.emit(made, lines)
+
+
+@app.command
 def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
     """Write the host with shadows in its weights into a new folder, which transformers loads.
 

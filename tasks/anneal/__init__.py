@@ -8,6 +8,7 @@ from tasks.anneal.population import Population, passages, plain_losses
 from tasks.anneal.sealed import ChunkLoss, chunk_losses
 from tasks.anneal.searches import search
 from tasks.anneal.step import (
+    before_and_after,
     consolidate,
     consolidation_recipe,
     evaluate_shadow,
@@ -27,6 +28,7 @@ __all__ = [
     "SearchName",
     "StageLoss",
     "Texts",
+    "before_and_after",
     "chunk_losses",
     "consolidate",
     "consolidation_recipe",

@@ -1,7 +1,7 @@
 """The anneal room's door to the store: a written shadow consolidated into `shadow/<name>`."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from store import Recipe, Ref, Store
-from tasks.anneal.cards import cards
+from tasks.anneal.cards import cards, continuation
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
@@ -31,6 +31,7 @@ from tasks.shadows import (
     foundation,
     open_shadow,
     shadow_element,
+    stack_refs,
     standing_on,
 )
 from tasks.tables import encode_records
@@ -136,6 +137,17 @@ def objective_of(
     probes_MT = texts.probes(purpose, count, anneal.passage_tokens)
     population = Population(host, written, torch.cat([domain_NT, probes_MT]), scored=anneal.scored)
     return Objective(population, len(domain_NT), anneal.penalty, len(written.layers))
+
+
+def before_and_after(
+    store: Store, host: "Host", names: Sequence[str], text: str, *, tokens: int
+) -> tuple[list[Ref], str, str]:
+    """The greedy continuations of a text by the host alone, and with these shadows attached in order."""
+    refs = stack_refs(store, names)
+    ids_T = torch.tensor(host.encode(text))
+    with standing_on(store, host, refs):
+        after = continuation(host, ids_T, tokens)
+    return list(refs), continuation(host, ids_T, tokens), after
 
 
 def _figures(scored: Scored, place: int) -> dict[str, float]:

@@ -84,6 +84,7 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
         (("write", "--set", "shadow.step_size=0"), 2, "shadow.step_size"),
         (("consolidate", "--source", "casks.txt", *SMALL), 2, "set anneal.retention"),
         (("cumulate",), 2, "learns two domains or more"),
+        (("attach", "casks", "--text", " "), 2, "name shadows"),
         (("merge", "--out", "x"), 2, "which shadows?"),
         (("merge", "casks", "--out", "x", *SMALL), 4, "has no shadow/casks"),
     ],
@@ -111,5 +112,12 @@ def test_domains_are_learned_one_after_another(cellar: Cellar, workplace: Path, 
     result = json.loads((workplace / "results" / "cumulative.json").read_text())
     assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/two.casks", "shadow/two.brackets"]
     assert len(result["losses"]["retention"]) == 3
+    code, out, err = cellar(
+        *("anneal", "attach", "two.casks", "--text", "the 7th cask", "--tokens", "9", *SMALL, "--json")
+    )
+    assert code == 0, err
+    continued = json.loads(out)
+    assert continued["shadows"] == result["shadows"][:1]
+    assert continued["detached"]
     code, out, err = cellar("anneal", "merge", "two.casks", "two.brackets", "--out", "merged", *SMALL)
     assert code == 0, err
