@@ -115,10 +115,10 @@ class ControllerParams(BaseModel):
 
     rate: float = Field(default=0.1, gt=0, le=10, description="SGD step that is proposed for a batch.")
     step_norm: float = Field(
-        default=0.01, gt=0, description="Largest norm of an update, as a share of the slow state's norm."
+        default=0.003, gt=0, description="Largest norm of an update, as a share of the slow state's norm."
     )
     radius: float = Field(
-        default=0.3, gt=0, description="Largest distance from the slow state, as a share of its norm."
+        default=0.1, gt=0, description="Largest distance from the slow state, as a share of its norm."
     )
     halvings: int = Field(
         default=3, ge=0, le=10, description="Smaller steps tried where one raises the batch's own loss."
