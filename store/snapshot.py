@@ -89,7 +89,8 @@ class Snapshot:
             if position >= 0:
                 return check_authentic(rows_of(table, [position])[0])
         raise ElementNotFound(
-            f"snapshot {self.id[:12]} holds no element {full_name!r}; list it to see what it holds"
+            f"snapshot {self.id[:12]} holds no element {full_name!r}; `cellar snapshot show` lists what it "
+            "holds"
         )
 
     def one(self, kind: str) -> Row:

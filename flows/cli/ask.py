@@ -51,6 +51,8 @@ def ask(
         [] if hits else ["nothing in this snapshot comes near these words"],
     )
     if not session.as_json:
+        if hits and all(hit.match == "nearest" for hit in hits):
+            print("no element of this snapshot holds these words; the nearest are")
         print_hits(hits)
 
 

@@ -171,7 +171,13 @@ def _record(done: "Execution") -> dict[str, Any]:
         for step in done.trace
     ]
     trap = None if done.trap is None else done.trap.value
-    return {"value": done.value, "trap": trap, "steps": done.steps, "trace": trace}
+    return {
+        "value": done.value,
+        "trap": trap,
+        "trapped_at": done.trapped_at,
+        "steps": done.steps,
+        "trace": trace,
+    }
 
 
 def _trace(done: "Execution") -> Iterator[str]:
@@ -207,5 +213,5 @@ def _raise_trap(name: str, done: "Execution") -> None:
     from tasks.errors import SkillTrapped
 
     if done.trap is not None:
-        steps = "before its first instruction" if not done.steps else f"in step {done.steps}"
-        raise SkillTrapped(f"{name} trapped {steps}: {done.trap.value}; give other numbers")
+        where = "before its first instruction" if not done.steps else f"at instruction {done.trapped_at}"
+        raise SkillTrapped(f"{name} trapped {where}: {done.trap.value}; give other numbers")

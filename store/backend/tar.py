@@ -229,7 +229,8 @@ class TarBackend(Unwritable):
             yield
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotAStore(
-                f"there is no file {self._path}; check the name, or make it with `cellar snapshot export`"
+                f"there is no file {self._path}; check the name: `cellar snapshot export` and `cellar eval "
+                "package` make such files"
             ) from error
         except PermissionError as error:
             raise AccessDenied(

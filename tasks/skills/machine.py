@@ -44,6 +44,8 @@ class Execution:
     trap: Trap | None
     steps: int
     trace: tuple[Step, ...] = ()
+    trapped_at: int | None = None
+    """The number of the instruction that trapped, from 0; one past the last where there was none."""
 
 
 class _Trapped(Exception):
@@ -75,7 +77,7 @@ def execute(program: Program, arguments: Sequence[int], *, traced: bool = False)
             if instruction.opcode is Opcode.RETURN:
                 return Execution(stack[-1], None, steps, tuple(trace))
     except _Trapped as ended:
-        return Execution(None, ended.trap, steps, tuple(trace))
+        return Execution(None, ended.trap, steps, tuple(trace), place)
 
 
 def divide(a: int, b: int, division: Division) -> tuple[int, int]:

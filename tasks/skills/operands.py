@@ -76,7 +76,7 @@ def _find(text: str, count: int) -> tuple[list[_Token], list[_Number]]:
         numbers = _numbers(words, joined=False)  # "the sum of one hundred and six" means two numbers
     if len(numbers) != count:
         raise BadQuery(
-            f"the phrase holds {len(numbers)} whole numbers and the skill needs {count}; write for example "
+            f"the phrase holds {_counted(len(numbers))} and the skill needs {count}; write for example "
             '"minus forty-two divided by 5"'
         )
     for number in numbers:
@@ -125,3 +125,7 @@ def _unsigned(tokens: list[_Token], place: int, *, joined: bool) -> tuple[int, i
         if value is not None:
             longest = (len(words), value)
     return longest
+
+
+def _counted(numbers: int) -> str:
+    return "1 whole number" if numbers == 1 else f"{numbers} whole numbers"

@@ -32,8 +32,8 @@ def press_ctrl_c(workplace: Workplace, process: subprocess.Popen[str]) -> None:
     said = [line for line in end.err.splitlines() if line.startswith("cellar: ")]
     command = shlex.join(["cellar", *process.args[len(PROGRAM) :]])  # type: ignore[index]
     assert said == [
-        f"cellar: interrupted; the store is consistent, and `{command}` continues from what is already "
-        "published"
+        f"cellar: interrupted; the store is consistent, and `{command}` continues from what is "
+        "published and what a training kept"
     ]
     assert end.err.endswith(said[0] + "\n")
     assert "Traceback" not in end.err

@@ -51,9 +51,9 @@ def test_a_skill_is_run_on_a_phrase_and_traced(cellar: Cellar) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("divide", "7 by zero"), 2, "skill/divide trapped in step 3: division by zero"),
+        (("divide", "7 by zero"), 2, "skill/divide trapped at instruction 2: division by zero"),
         (("multiply", f"{2**62} 2"), 2, "the result lies outside signed 64-bit integers"),
-        (("add", "one apple"), 2, "the phrase holds 1 whole numbers and the skill needs 2"),
+        (("add", "one apple"), 2, "the phrase holds 1 whole number and the skill needs 2"),
         (("add", "1.5 plus 2"), 2, "1.5 is no whole number"),
         (("add",), 2, "which numbers?"),
         (("power", "2 3"), 4, "has no skill power"),
