@@ -69,7 +69,7 @@ def test_a_phrase_gives_its_operands_in_the_order_of_the_operation(
     ("phrase", "reason"),
     [
         ("what is love?", "holds 0 whole numbers"),
-        ("5", "holds 1 whole numbers"),
+        ("5", "holds 1 whole number "),
         ("1 2 3", "holds 3 whole numbers"),
         ("3.5 times 2", "3.5 is no whole number"),
         ("1,234.5 times 2", "1,234.5 is no whole number"),
