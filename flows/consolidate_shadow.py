@@ -2,7 +2,7 @@
 
 from flows import watch
 from flows.engine import bind, flow
-from flows.hosts import open_host
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
@@ -14,8 +14,10 @@ def _consolidate(settings: Settings, params: Params) -> str:
 
     prepare_threads(settings)
     store = open_store(settings)
-    host = open_host(settings, store, params.host)
-    with watch.progress(f"consolidate {params.shadow.name}", "alphas") as progress:
+    with (
+        computing_host(settings, store, params.host) as host,
+        watch.progress(f"consolidate {params.shadow.name}", "alphas") as progress,
+    ):
         ref = consolidate(
             store,
             host,

@@ -5,7 +5,7 @@ from typing import Any
 from flows import watch
 from flows.consolidate_shadow import consolidate_task
 from flows.engine import bind, flow
-from flows.hosts import open_host
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
@@ -17,8 +17,10 @@ def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
 
     prepare_threads(settings)
     store = open_store(settings)
-    host = open_host(settings, store, params.host)
-    with watch.progress(f"evaluate {params.shadow.name}", "conditions") as progress:
+    with (
+        computing_host(settings, store, params.host) as host,
+        watch.progress(f"evaluate {params.shadow.name}", "conditions") as progress,
+    ):
         found = evaluate(store, host, params.shadow, params.anneal, progress=progress)
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 

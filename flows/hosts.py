@@ -1,5 +1,7 @@
 """From settings and parameters to the frozen language model that a flow attaches things to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from flows import watch
@@ -19,11 +21,27 @@ def host_ref(store: Store, params: HostParams) -> Ref:
     return find_host(store, params.name).ref
 
 
-def open_host(settings: Settings, store: Store, params: HostParams, ref: Ref | None = None) -> "Host":
-    """The host of the parameters, or exactly `ref`, from the folder of hosts, on the device of the settings.
+@contextmanager
+def computing_host(settings: Settings, store: Store, params: HostParams) -> Iterator["Host"]:
+    """The host of the parameters for a flow's computation: on a GPU of its own, or on the CPU."""
+    from flows.workers.gpu import computing_device
 
-    Every byte is compared with what was published. Raises `UnknownHost` where the store or the folder lacks
-    it, and `HostChanged`.
+    with computing_device(settings) as device:
+        yield open_host(settings, store, params, device=device)
+
+
+def open_host(
+    settings: Settings,
+    store: Store,
+    params: HostParams,
+    ref: Ref | None = None,
+    *,
+    device: str | None = None,
+) -> "Host":
+    """The host of the parameters, or exactly `ref`, from the folder of hosts.
+
+    `device` is otherwise that of the settings. Every byte is compared with what was published. Raises
+    `UnknownHost` where the store or the folder lacks it, and `HostChanged`.
     """
     from tasks.hosts.step import open_host as open_checked
 
@@ -32,7 +50,7 @@ def open_host(settings: Settings, store: Store, params: HostParams, ref: Ref | N
             store,
             settings.hosts,
             ref or host_ref(store, params),
-            device=device_of(settings),
+            device=device or device_of(settings),
             dtype=params.dtype,
             progress=progress,
         )

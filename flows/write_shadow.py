@@ -2,7 +2,7 @@
 
 from flows import watch
 from flows.engine import bind, flow
-from flows.hosts import open_host
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
@@ -13,8 +13,10 @@ def _write(settings: Settings, params: Params) -> str:
 
     prepare_threads(settings)
     store = open_store(settings)
-    host = open_host(settings, store, params.host)
-    with watch.progress(f"write {params.shadow.name}", "chunks") as progress:
+    with (
+        computing_host(settings, store, params.host) as host,
+        watch.progress(f"write {params.shadow.name}", "chunks") as progress,
+    ):
         ref = write_domain(
             store,
             host,

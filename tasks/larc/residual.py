@@ -3,11 +3,12 @@
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from tasks.errors import BadPayload, Diverged
 from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
+from tasks.larc.record import read_record
 from tasks.larc.state import SlowState
 from tasks.payload import pack_tensors, unpack_tensors
 
@@ -60,14 +61,7 @@ def load_residual(payload: bytes, *, host: str | None = None, width: int | None 
     if len(payload) > MOST_BYTES:
         raise BadPayload(f"the payload has {len(payload):,} bytes, a residual {MOST_BYTES:,} at most")
     tensors, said = unpack_tensors(payload, what=_WHAT)
-    try:
-        record = _Record.model_validate(said)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadPayload(
-            f"the record of the residual does not fit: {'.'.join(map(str, first['loc']))}: {first['msg']}; "
-            "check the reference"
-        ) from error
+    record = read_record(_Record, said, what="residual", remedy="check the reference")
     if host is not None and record.host != host:
         raise BadPayload(
             f"the residual corrects host {record.host[:12]}, not {host[:12]}; open it with that host"

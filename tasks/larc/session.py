@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from tasks.checkpoint import write_whole
 from tasks.errors import BadPayload, SessionFull
 from tasks.larc.params import MODULE, MOST_LAYERS, MOST_RANK
+from tasks.larc.record import read_record
 from tasks.larc.residual import check_finite, checked_factors
 from tasks.larc.state import Episode, SlowState
 from tasks.payload import pack_tensors, unpack_tensors
@@ -127,14 +128,7 @@ def decode_session(payload: bytes, *, host: str, width: int) -> Session:
     if len(payload) > LIVE_BYTES:
         raise BadPayload(f"the session has {len(payload):,} bytes, {LIVE_BYTES:,} at most; begin a new one")
     tensors, said = unpack_tensors(payload, what=_WHAT)
-    try:
-        record = _Record.model_validate(said)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadPayload(
-            f"the session's record does not fit: {'.'.join(map(str, first['loc']))}: {first['msg']}; begin a "
-            "new session"
-        ) from error
+    record = read_record(_Record, said, what="session", remedy="begin a new session")
     if record.host != host:
         raise BadPayload(
             f"the session is of host {record.host[:12]}, not {host[:12]}; go on with the host it began with"

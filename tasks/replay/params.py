@@ -1,7 +1,7 @@
 """Parameters of the replay: files, split, memory, prompts, learning, experts and the controller."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -26,21 +26,7 @@ PathName = Literal[
 """Ways to predict (LARC 5): P0M0, P0M1, P1M0, P1M1 (which is CARRY with the full increment), labels permuted,
 the policy before its task fit, the same with biases, the rest of the CARRY/LATEST grid, and ours."""
 
-ALL_PATHS: tuple[PathName, ...] = (
-    "reset",
-    "reset_memory",
-    "keep",
-    "keep_memory",
-    "permuted",
-    "original",
-    "calibrated",
-    "carry_tenth",
-    "latest_full",
-    "latest_tenth",
-    "controller",
-    "hedge4",
-    "hedge5",
-)
+ALL_PATHS: tuple[PathName, ...] = get_args(PathName)
 
 
 class ColumnParams(BaseModel):

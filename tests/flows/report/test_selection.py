@@ -1,6 +1,5 @@
 """The page of program selection: self-contained, the same for the same figures, hostile texts stay texts."""
 
-import json
 import re
 from copy import deepcopy
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from flows.report.lines import LinePanel, Series, line_chart
 from flows.report.plots import EXTERNAL
 from flows.report.selection import write_selection_page
+from tests.flows.report.page_rules import check_equal_bytes, check_harmless, check_left_out
 from tests.flows.report.test_report import HOSTILE, Page, hostile, plain
 
 
@@ -102,24 +102,12 @@ def test_errors_gains_and_lines_of_every_seed_are_shown(page: Page) -> None:
 
 
 def test_equal_figures_give_equal_bytes_whatever_their_order(tmp_path: Path) -> None:
-    def backwards(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: backwards(value[name]) for name in reversed(value)}
-        return value
-
-    (tmp_path / "other").mkdir()
-    one = write_selection_page(FIGURES, tmp_path)
-    other = write_selection_page(backwards(json.loads(json.dumps(FIGURES))), tmp_path / "other")
-
-    assert one.read_bytes() == other.read_bytes()
+    check_equal_bytes(write_selection_page, FIGURES, tmp_path)
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_a_missing_or_foreign_section_is_left_out(tmp_path: Path, name: str) -> None:
-    for value in (None, "text", {"x": None}, {"x": {"y": [1]}}, [HOSTILE]):
-        Page(write_selection_page({**FIGURES, name: value}, tmp_path).read_text(encoding="utf-8"))
-    rest = {key: value for key, value in FIGURES.items() if key != name}
-    Page(write_selection_page(rest, tmp_path).read_text(encoding="utf-8"))
+    check_left_out(write_selection_page, FIGURES, name, tmp_path)
 
 
 def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
@@ -128,12 +116,7 @@ def test_hostile_texts_are_shown_and_never_markup(tmp_path: Path) -> None:
     figures["contrasts"][HOSTILE] = _figure(0.1)
     figures["training"][HOSTILE] = FIGURES["training"]["static-1"]
     figures["predictions"] = {HOSTILE: HOSTILE}
-    text = write_selection_page(figures, tmp_path).read_text(encoding="utf-8")
-    page = Page(text)
-
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
-    assert not {"script", "img"} & {tag for tag, _ in page.tags}
-    assert page.values("onerror") == []
+    check_harmless(write_selection_page(figures, tmp_path).read_text(encoding="utf-8"))
 
 
 def test_a_chart_without_a_line_is_none_and_a_flat_line_has_a_scale() -> None:

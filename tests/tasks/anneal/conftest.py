@@ -1,30 +1,14 @@
 """A tiny host of six layers with a shadow on three of them."""
+# ruff: noqa: F811 - fixtures are imported, and then asked for by name
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from store import Store
-from tasks.hosts import Host, open_host, publish_host
+from tasks.hosts import Host
 from tasks.shadows import Shadow, new_shadow
-from tests.tiny_host import write_tiny_host
-
-
-@pytest.fixture(scope="session")
-def host_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_host(tmp_path_factory.mktemp("hosts") / "tiny", layers=6)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open_or_create(f"file:{tmp_path / 'store'}")
-
-
-@pytest.fixture
-def host(store: Store, host_folder: Path) -> Host:
-    return open_host(store, host_folder.parent, publish_host(store, host_folder, "tiny"), dtype="float32")
+from tests.hosted import host, host_folder, store  # noqa: F401
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""What holds for every page of its own that is made of figures: its bytes, its gaps, its hostile texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.flows.report.test_report import HOSTILE, Page
+
+Write = Callable[[dict[str, Any], Path], Path]
+
+
+def check_equal_bytes(write: Write, figures: dict[str, Any], folder: Path) -> None:
+    """Equal figures give equal bytes, in whatever order their members stand."""
+
+    def backwards(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: backwards(value[name]) for name in reversed(value)}
+        return value
+
+    (folder / "other").mkdir()
+    one = write(figures, folder)
+    other = write(backwards(json.loads(json.dumps(figures))), folder / "other")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def check_left_out(write: Write, figures: dict[str, Any], name: str, folder: Path) -> None:
+    """A section that is missing, or is something else, is left out, and the page stays one."""
+    for value in (None, "text", {"x": None}, {"x": {"y": [1]}}, [HOSTILE]):
+        Page(write({**figures, name: value}, folder).read_text(encoding="utf-8"))
+    rest = {key: value for key, value in figures.items() if key != name}
+    Page(write(rest, folder).read_text(encoding="utf-8"))
+
+
+def check_harmless(text: str) -> None:
+    """No text of the figures became markup or a control character."""
+    page = Page(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
+    assert not {"script", "img"} & {tag for tag, _ in page.tags}
+    assert page.values("onerror") == []
