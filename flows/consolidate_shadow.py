@@ -6,6 +6,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from flows.write_shadow import write_task
 
 
@@ -17,7 +18,9 @@ def _consolidate(settings: Settings, params: Params) -> str:
     with (
         computing_host(settings, store, params.host) as host,
         watch.progress(f"consolidate {params.shadow.name}", "alphas") as progress,
+        timed(settings.work_dir, store, "consolidate-shadow") as work,
     ):
+        work.documents = params.anneal.evaluations
         ref = consolidate(
             store,
             host,
@@ -27,6 +30,7 @@ def _consolidate(settings: Settings, params: Params) -> str:
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
+        work.outcome = [str(ref)]
     return str(ref)
 
 

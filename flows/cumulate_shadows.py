@@ -9,6 +9,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from flows.write_shadow import write_task
 
 
@@ -20,8 +21,10 @@ def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
     with (
         computing_host(settings, store, params.host) as host,
         watch.progress("evaluate domains", "stages") as progress,
+        timed(settings.work_dir, store, "evaluate-domains") as work,
     ):
         found = evaluate_stages(store, host, params.shadow, params.anneal, progress=progress)
+        work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 
 

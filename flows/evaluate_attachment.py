@@ -32,6 +32,8 @@ def _evaluate(
             core=Ref.parse(core),
             corpus=[Ref.parse(text) for text in corpus],
             progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     headlines = {name: result.summary[name] for name in _HEADLINES}
     return {"refs": [str(result.summary_ref), str(result.samples_ref)], "figures": headlines}

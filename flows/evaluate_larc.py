@@ -7,6 +7,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from flows.train_larc import study_bench, study_plan, train_task
 from flows.workers.gpu import computing_device
 from store import Ref
@@ -21,12 +22,16 @@ def _predict(settings: Settings, params: Params, trained: list[str]) -> list[str
         watch.progress("open host", "MB") as opening,
         watch.progress("seal predictions", "episodes") as progress,
         computing_device(settings) as device,
+        timed(settings.work_dir, store, "predictions") as work,
     ):
         plan = study_plan(store, params)
         bench = study_bench(store, plan, settings, device, opening)
         states: dict[tuple[str, int], Ref] = dict(zip(plan.trainings, map(Ref.parse, trained), strict=True))
+        before = store.tip().sequence
         sealed = predict_development(store, plan, bench, states, progress=progress)
-    return [str(ref) for ref in sealed.values()]
+        work.documents = store.tip().sequence - before  # a commit for each
+        work.outcome = [str(ref) for ref in sealed.values()]
+    return list(work.outcome)
 
 
 def _evaluate(settings: Settings, params: Params, sealed: list[str]) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def _evaluate(settings: Settings, params: Params, found: dict[str, Any], reading
             reading=Ref.parse(reading),
             corpus=[Ref.parse(text) for text in found["shards"]],
             progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     return {"evaluation": str(result.summary_ref), "samples": str(result.samples_ref)}
 

@@ -63,6 +63,16 @@ class Params(BaseModel):
     study: StudyParams = Field(default_factory=StudyParams)
 
 
+def with_text(overrides: Sequence[str], source: str | Path | None, name: str | None) -> list[str]:
+    """Overrides, and a text to learn and a name for its shadow in place of those of the parameters."""
+    given = list(overrides)
+    if source is not None:
+        given += [f"shadow.domain.path={json.dumps(str(source))}", "shadow.domain.corpus=null"]
+    if name is not None:
+        given.append(f"shadow.name={json.dumps(name)}")
+    return given
+
+
 def load_params(path: Path | None = None, overrides: Sequence[str] = ()) -> Params:
     """Parameters from a YAML file and overrides such as `corpus.shards=32`, which win.
 

@@ -10,6 +10,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from flows.workers.gpu import computing_device
 from store import Ref, Store
 
@@ -29,16 +30,19 @@ def _fit(settings: Settings, params: Params, jobs: str, start: str | None) -> li
     store = open_store(settings)
     with _bench(settings, params, store) as bench, watch.progress("fit task", "updates") as progress:
         begun = start_state(store, params.replay, bench, start)
-        fitted = fit_task(
-            store,
-            params.replay,
-            bench,
-            jobs=Ref.parse(jobs),
-            start=begun,
-            progress=progress,
-            work_dir=settings.work_dir,
-            checkpoint_s=settings.checkpoint_s,
-        )
+        with timed(settings.work_dir, store, "fit-task") as work:
+            work.documents = params.replay.training_jobs
+            fitted = fit_task(
+                store,
+                params.replay,
+                bench,
+                jobs=Ref.parse(jobs),
+                start=begun,
+                progress=progress,
+                work_dir=settings.work_dir,
+                checkpoint_s=settings.checkpoint_s,
+            )
+            work.outcome = [str(fitted)]
     return [str(begun), str(fitted)]
 
 
@@ -46,7 +50,12 @@ def _replay(settings: Settings, params: Params, jobs: str, start: str, task: str
     from tasks.replay.step import Inputs, replay
 
     store = open_store(settings)
-    with _bench(settings, params, store) as bench, watch.progress("replay", "events") as progress:
+    with (
+        _bench(settings, params, store) as bench,
+        watch.progress("replay", "events") as progress,
+        timed(settings.work_dir, store, "replay") as work,
+    ):
+        work.documents = params.replay.audit_jobs
         result = replay(
             store,
             params.replay,
@@ -56,6 +65,7 @@ def _replay(settings: Settings, params: Params, jobs: str, start: str, task: str
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
+        work.outcome = [str(result.summary_ref)]
     return {"evaluation": str(result.summary_ref), "samples": str(result.samples_ref)}
 
 

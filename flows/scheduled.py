@@ -1,7 +1,8 @@
 """The flows that a schedule starts: JSON parameters in, files and settings read where the run happens.
 
-Each is thin: it reads `Params` from a file and overrides and `Settings` from the worker's environment, and
-calls the flow that does the work, whose run then shows what was read.
+Those on a frozen language model are in `flows.scheduled_hosts`. Each is thin: it reads `Params` from a file
+and overrides and `Settings` from the worker's environment, and calls the flow that does the work, whose run
+then shows what was read.
 """
 
 from datetime import timedelta
@@ -30,7 +31,8 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Zone = Annotated[str, AfterValidator(known_zone)]
 
 
-def _load(params_file: str | None, overrides: list[str] | None) -> tuple[Params, Settings]:
+def configuration(params_file: str | None, overrides: list[str] | None) -> tuple[Params, Settings]:
+    """What a run computes and where, read where it happens; the run ends with the server that started it."""
     follow_server()
     params = load_params(Path(params_file) if params_file else None, overrides or ())
     return params, load_settings(quiet=True)
@@ -62,7 +64,7 @@ def _update(
         wait_minutes: how long to wait for another run on the same head.
         then: deployments to start once the head has moved.
     """
-    params, settings = _load(params_file, overrides)
+    params, settings = configuration(params_file, overrides)
     result = update_memories(
         params,
         settings,
@@ -83,7 +85,7 @@ def _build(params_file: str | None = None, overrides: list[str] | None = None) -
         params_file: a parameter file, by default params.yaml where there is one.
         overrides: parameters that win, such as `codec.steps=800`.
     """
-    params, settings = _load(params_file, overrides)
+    params, settings = configuration(params_file, overrides)
     return {**demo(params, settings)}
 
 
@@ -103,7 +105,7 @@ def _evaluate_new(
         overrides: parameters that win, such as `evaluation.resamples=500`.
         limit: how many snapshots one run evaluates at most; the next run takes more.
     """
-    params, settings = _load(params_file, overrides)
+    params, settings = configuration(params_file, overrides)
     waiting = unevaluated(open_store(settings), params.evaluation.name, heads)
     tried = failures(evaluate_snapshot.name, "snapshot")
     waiting.sort(key=lambda snapshot: tried[snapshot])

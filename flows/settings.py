@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     work_dir: Path = Path("build/work")
     """Scratch space: training checkpoints and the embedded Prefect server's database."""
     checkpoint_s: float = Field(default=15.0, ge=0)
-    """Seconds between the checkpoints of a training: what a killed one loses at most."""
+    """Seconds between checkpoints of a training or an evaluation: what a killed one loses at most."""
     pins: Path = Path("pins")
     """Where commands leave what they published, for the next command and for DVC."""
     hosts: Path = Path("build/hosts")

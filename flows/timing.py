@@ -20,7 +20,10 @@ _KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The seconds that a run took for a stage; `documents` says for how many, None for all there were."""
+    """The seconds that a run took for a stage; `documents` says for how many, None for all there were.
+
+    What a flow on a host counts instead: slow states, predictions, chunks of a text, alphas.
+    """
 
     seconds: float
     documents: int | None = None

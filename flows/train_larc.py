@@ -7,6 +7,7 @@ from flows.engine import bind, flow
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from flows.workers.gpu import computing_device
 from store import Store
 from tasks.progress import Progress
@@ -24,8 +25,10 @@ def _train(settings: Settings, params: Params) -> list[str]:
         watch.progress("open host", "MB") as opening,
         watch.progress("train larc", "outer updates") as progress,
         computing_device(settings) as device,
+        timed(settings.work_dir, store, "slow-states") as work,
     ):
         plan = study_plan(store, params)
+        before = store.tip().sequence
         trained = train_slow_states(
             store,
             plan,
@@ -34,7 +37,9 @@ def _train(settings: Settings, params: Params) -> list[str]:
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
-    return [str(ref) for ref in trained.values()]
+        work.documents = store.tip().sequence - before  # a commit for each
+        work.outcome = [str(ref) for ref in trained.values()]
+    return list(work.outcome)
 
 
 train_task = bind(_train, name="train larc")

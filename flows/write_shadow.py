@@ -6,6 +6,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 
 
 def _write(settings: Settings, params: Params) -> str:
@@ -16,7 +17,9 @@ def _write(settings: Settings, params: Params) -> str:
     with (
         computing_host(settings, store, params.host) as host,
         watch.progress(f"write {params.shadow.name}", "chunks") as progress,
+        timed(settings.work_dir, store, "write-shadow") as work,
     ):
+        work.documents = params.shadow.chunks
         ref = write_domain(
             store,
             host,
@@ -25,6 +28,7 @@ def _write(settings: Settings, params: Params) -> str:
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
+        work.outcome = [str(ref)]
     return str(ref)
 
 

@@ -94,9 +94,14 @@ def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], 
 def publish_trained(store: Store, element: Element, checkpoints: Checkpoints | None, *, message: str) -> Ref:
     """Publish what a training made, and only then remove the state that it would continue from."""
     [published] = store.publish([element], message=message)
+    discard(checkpoints)
+    return published
+
+
+def discard(checkpoints: Checkpoints | None) -> None:
+    """Remove the state of work that is published."""
     if checkpoints is not None:
         checkpoint_path(checkpoints.folder, checkpoints.fingerprint).unlink(missing_ok=True)
-    return published
 
 
 def training_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:

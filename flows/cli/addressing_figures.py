@@ -50,7 +50,7 @@ def evaluate_questions(
 
 
 def addressing_lines(result: dict[str, Any]) -> list[str]:
-    """The table of an evaluation of addressing, for people: shares with intervals, and rates."""
+    """An evaluation of addressing, for people: what it comes to, then shares with intervals, and rates."""
     head = (
         f"{result['protocol']}: {result['tasks']:,} tasks from {result['documents']:,} documents, "
         f"{result['ambiguous']:,} of them ambiguous: their cue stands elsewhere with another answer"
@@ -69,7 +69,41 @@ def addressing_lines(result: dict[str, Any]) -> list[str]:
         for share, rate in by_share.items():
             figures = (f"{rate['queries_per_second']:,.0f}", f"{rate['p50_ms']:.2f}", f"{rate['p99_ms']:.2f}")
             rates.append((searcher, f"{float(share):.0%}", *figures))
-    return [head, *columns(rows), *columns(rates)]
+    return [head, *_answer(result), "", *columns(rows), "", *columns(rates)]
+
+
+def _answer(result: dict[str, Any]) -> list[str]:
+    """How often the right memory comes first over all kinds of tasks: in a sentence, and by searcher."""
+    rows = {
+        (row["searcher"], row["corruption"]): row["recall_at_1"] for row in result["table"] if _whole(row)
+    }
+    shares = sorted({share for _, share in rows})
+    chosen = sorted({shares[0], shares[-1]})
+    ours, *others = result["searchers"]
+    found = [f"{100 * rows[ours, share]['value']:.1f} %" for share in chosen]
+    more = {
+        other: " and ".join(
+            f"{100 * row['recall_at_1']['value']:.1f}"
+            for share in chosen
+            for row in result["margins"]
+            if _whole(row) and (row["over"], row["corruption"]) == (other, share)
+        )
+        for other in others
+    }
+    changed = f", and in {found[-1]} with {chosen[-1]:.0%} of the cue changed" if len(chosen) > 1 else ""
+    less = ", ".join(f"{points} points more than {other}" for other, points in more.items())
+    table: list[tuple[str, ...]] = [("right memory first", *(_changed(share) for share in chosen))]
+    table += [(name, *(ranged(rows[name, share]) for share in chosen)) for name in result["searchers"]]
+    sentence = f"{ours} finds the right memory first in {found[0]} of tasks{changed}"
+    return [f"{sentence}: {less}" if less else sentence, *columns(table)]
+
+
+def _whole(row: dict[str, Any]) -> bool:
+    return bool(row["kind"] == "all")
+
+
+def _changed(share: float) -> str:
+    return f"{share:.0%} of the cue changed" if share else "cue as it is"
 
 
 def question_lines(result: dict[str, Any]) -> list[str]:

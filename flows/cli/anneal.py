@@ -97,15 +97,11 @@ def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None,
     Every domain is written and consolidated on top of those before it, as shadow/<name>.<domain>; after each,
     the sealed text of all of them is scored. Writes cumulative.json into a folder.
     """
-    from flows.errors import UsageError
     from flows.params import load_params
+    from tasks.anneal import stages
 
     chosen = load_params(params, set_ or ())
-    if len(chosen.anneal.domains) < 2:
-        raise UsageError(
-            "cumulate learns two domains or more; set anneal.domains, e.g. "
-            'anneal.domains={"a": {"path": "a.txt"}, "b": {"corpus": "docs"}}'
-        )
+    stages(chosen.shadow, chosen.anneal)  # too few domains are said before anything is started
     cumulate_shadows(chosen, session, out, check=lambda store: _host(store, chosen))
 
 
@@ -207,16 +203,9 @@ def chosen_params(
     params: Path | None, set_: list[str] | None, source: Path | None, name: str | None
 ) -> "Params":
     """The parameters, with the text and the name of the command line in place of theirs."""
-    import json
+    from flows.params import load_params, with_text
 
-    from flows.params import load_params
-
-    given = list(set_ or ())
-    if source is not None:
-        given += [f"shadow.domain.path={json.dumps(str(source))}", "shadow.domain.corpus=null"]
-    if name is not None:
-        given.append(f"shadow.name={json.dumps(name)}")
-    return load_params(params, given)
+    return load_params(params, with_text(set_ or (), source, name))
 
 
 def shadow_row(store: "Store", ref: str) -> "Row":

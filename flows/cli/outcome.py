@@ -24,7 +24,7 @@ def run(command: Callable[[], object], arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         line = shlex.join(["cellar", *arguments])
-        go_on = str(interrupt) or f"`{line}` continues from what is published and what a training kept"
+        go_on = str(interrupt) or f"`{line}` continues from what is published and what it kept"
         _say(f"interrupted; the store is consistent, and {go_on}")
         return INTERRUPTED
     except BrokenPipeError:

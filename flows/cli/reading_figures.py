@@ -12,6 +12,22 @@ from flows.formatting import columns
 if TYPE_CHECKING:
     from flows.params import Params
 
+_GAINS = {
+    "retrieved": ("retrieved elements lower the loss by", "nats"),
+    "raw_text": ("the raw text of the same documents lowers it by", "nats"),
+    "of_raw_text": ("gain of retrieved elements, as a part of raw text's", "share"),
+    "document_specific": ("the wrong elements cost, over the right one", "nats"),
+    "generic": ("the wrong elements gain, over none", "nats"),
+    "share": ("part of the right one's gain that its own document makes", "share"),
+    "weighed_cost": ("the wrong elements cost once they are weighed, over none", "nats"),
+    "weighed_share": ("the document's own part, where wrong ones are weighed", "share"),
+}
+"""What each gain of a summary says (`tasks.evaluation`), in the order of the questions that people have."""
+_LEGEND = (
+    "weight: what the text gives to what it read, 0 to 1; own there: tasks whose own document is among that; "
+    "intervals over documents"
+)
+
 
 def evaluate_reading(
     params: "Params", session: Session, *, snapshot: str | None, core: str | None, out: Path
@@ -51,8 +67,11 @@ def reading_lines(result: dict[str, Any]) -> list[str]:
                 f"{latency[name]:.1f}" if name in latency else "-",
             )
         )
-    gains = [(name.replace("_", " "), ranged(found)) for name, found in result["gain"]["intervals"].items()]
-    return [head, *columns(rows), "", *columns(gains)]
+    intervals = result["gain"]["intervals"]
+    gains = [
+        (label, ranged(intervals[name]), unit) for name, (label, unit) in _GAINS.items() if name in intervals
+    ]
+    return [head, *columns(rows), _LEGEND, "", *columns(gains)]
 
 
 READING = Figures("reading.json", "wrong", reading_lines)

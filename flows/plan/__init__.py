@@ -1,7 +1,19 @@
 """Plans: which steps of a flow are done, which would run and why, and about what that would take."""
 
+from flows.plan.anneal import plan_cumulation, plan_shadow
 from flows.plan.chain import plan_chain
+from flows.plan.larc import plan_replay, plan_study
 from flows.plan.steps import Step, plan_lines, until
 from flows.plan.update import plan_update
 
-__all__ = ["Step", "plan_chain", "plan_lines", "plan_update", "until"]
+__all__ = [
+    "Step",
+    "plan_chain",
+    "plan_cumulation",
+    "plan_lines",
+    "plan_replay",
+    "plan_shadow",
+    "plan_study",
+    "plan_update",
+    "until",
+]

@@ -90,7 +90,7 @@ def differences(known: Known, row: Row | None, recipe: Recipe, inputs: Sequence[
     if row is None:
         return ("never built",)
     old = section(row.provenance, "params")
-    reasons = [*changed_params(old, recipe.params), *_changed_inputs(known, row, inputs)]
+    reasons = [*changed_params(old, recipe.params), *changed_inputs(known, row, inputs)]
     if not reasons and fingerprint(recipe.name, params=old, inputs=recipe.inputs) != row.recipe:
         reasons.append(f"the recipe is {recipe.name} now, another than it was made by")
     return tuple(reasons) or ("what it made was collected",)
@@ -106,7 +106,7 @@ def changed_params(old: object, new: Mapping[str, Any]) -> Iterator[str]:
         yield f"and {len(names) - _SHOWN} more parameters"
 
 
-def _changed_inputs(known: Known, row: Row, inputs: Sequence[Ref]) -> Iterator[str]:
+def changed_inputs(known: Known, row: Row, inputs: Sequence[Ref]) -> Iterator[str]:
     """Inputs by name whose versions changed, and those that are new or gone."""
     named = mentioned({key: value for key, value in row.provenance.items() if key != "recipe"})
     before = {source.name: source.version for source in known.get_all({*named, *row.requires}).values()}

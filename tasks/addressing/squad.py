@@ -74,7 +74,10 @@ def read_squad(path: Path, *, longest: int = LONGEST_PARAGRAPH) -> QuestionSet:
         raise BadCorpus(f"{path} is larger than {MOST_BYTES // 1024**2} MiB; give a smaller file")
     found = _collect(_Record(_decoded(data, path), path), longest)
     if not found.questions:
-        raise BadCorpus(f"{path} holds no question; give a file with questions on its paragraphs")
+        raise BadCorpus(
+            f"{path} holds paragraphs ({len(found.paragraphs):,}) but no question on them; give a file that "
+            "has some below 'qas'"
+        )
     return found
 
 

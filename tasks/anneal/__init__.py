@@ -1,6 +1,6 @@
 """Consolidation of shadows (ANNEAL): how much of what was written is kept, by forward passes."""
 
-from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages
+from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import BASELINES, AnnealParams, SearchName
@@ -13,9 +13,10 @@ from tasks.anneal.step import (
     consolidation_recipe,
     evaluate_shadow,
     objective_of,
+    sealed_recipe,
     search_alphas,
 )
-from tasks.anneal.texts import Texts, read_texts, sealed_parts
+from tasks.anneal.texts import Texts, read_texts, sealed_parts, text_digests
 
 __all__ = [
     "BASELINES",
@@ -41,7 +42,10 @@ __all__ = [
     "read_texts",
     "run_search",
     "sealed_parts",
+    "sealed_recipe",
     "search",
     "search_alphas",
     "stages",
+    "stages_recipe",
+    "text_digests",
 ]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from store import Recipe, Store
+from store import Recipe, Ref, Store
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import chunk_losses
 from tasks.anneal.texts import read_texts, sealed_parts
-from tasks.errors import StaleInputs
+from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.shadows import ShadowParams, attached, foundation, open_shadow
@@ -37,12 +37,27 @@ class StageLoss:
 
 
 def stages(shadow: ShadowParams, anneal: AnnealParams) -> list[ShadowParams]:
-    """One domain after another, each written on the shadows before it: shadow/<name>.<domain>."""
+    """One domain after another, each written on the shadows before it: shadow/<name>.<domain>.
+
+    Raises `BadCorpus` where fewer than two are named.
+    """
+    if len(anneal.domains) < 2:
+        raise BadCorpus(
+            "cumulate learns two domains or more; set anneal.domains, e.g. "
+            'anneal.domains={"a": {"path": "a.txt"}, "b": {"corpus": "docs"}}'
+        )
     names = [f"{shadow.name}.{domain}" for domain in anneal.domains]
     return [
         shadow.model_copy(update={"name": name, "domain": source, "onto": (*shadow.onto, *names[:place])})
         for place, (name, source) in enumerate(zip(names, anneal.domains.values(), strict=True))
     ]
+
+
+def stages_recipe(shadows: Sequence[Ref], anneal: AnnealParams, digests: Sequence[str], host: Ref) -> Recipe:
+    """How `shadows`, all that are on the host in the end and in order, are evaluated on these texts."""
+    options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
+    inputs = (host.version, *(ref.version for ref in shadows), *digests)
+    return Recipe("anneal.cumulate/1", options, inputs)
 
 
 def evaluate_stages(
@@ -67,10 +82,8 @@ def evaluate_stages(
             raise StaleInputs(f"{ref} stands on other shadows; run `cellar anneal cumulate` again")
     below = foundation(store, refs[0])
     texts = [read_texts(store, host, one, anneal) for one in learned]
-    options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
-    digests = [digest for one in texts for digest in one.digests]
-    inputs = (host.ref.version, *(ref.version for ref in (*below, *refs)), *digests)
-    recipe = Recipe("anneal.cumulate/1", options, inputs).fingerprint
+    how = stages_recipe((*below, *refs), anneal, [one for text in texts for one in text.digests], host.ref)
+    recipe = how.fingerprint
     if (known := find_evaluation(store, recipe)) is not None:
         return known
     began = time.monotonic()
@@ -95,7 +108,7 @@ def evaluate_stages(
         "host": str(host.ref),
         "shadows": [str(ref) for ref in refs],
         **forgetting(samples, list(anneal.domains)),
-        "settings": {"shadow": shadow.identity(), "anneal": options},
+        "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},
     }
     return publish_evaluation(
         store,

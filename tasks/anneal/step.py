@@ -37,17 +37,26 @@ from tasks.shadows import (
 from tasks.tables import encode_records
 
 if TYPE_CHECKING:
-    from tasks.hosts import Host
+    from tasks.hosts import Host, HostIdentity
 
 Floats = NDArray[np.float64]
 SUBJECT: SubjectName = "anneal"
 SAMPLES_RECIPE = "evaluation.anneal.samples/1"
 
 
-def consolidation_recipe(written: Ref, anneal: AnnealParams, texts: Texts, host: "Host") -> Recipe:
-    """How a written shadow is consolidated on these texts."""
+def consolidation_recipe(
+    written: Ref, anneal: AnnealParams, digests: Sequence[str], host: "HostIdentity"
+) -> Recipe:
+    """How a written shadow is consolidated on the texts of these digests."""
     options = {**anneal.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
-    return Recipe("anneal.consolidate/1", options, (written.version, host.ref.version, *texts.digests))
+    return Recipe("anneal.consolidate/1", options, (written.version, host.ref.version, *digests))
+
+
+def sealed_recipe(kept: Ref, written: Ref, anneal: AnnealParams, digests: Sequence[str], host: Ref) -> Recipe:
+    """How a consolidated shadow is evaluated on the texts of these digests."""
+    options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
+    inputs = (kept.version, written.version, host.version, *digests)
+    return Recipe("anneal.evaluate/1", options, inputs)
 
 
 def consolidate(
@@ -71,7 +80,7 @@ def consolidate(
     texts = read_texts(store, host, shadow, anneal)
     if written.document != texts.domain.digest:
         raise StaleInputs(f"{written_ref} was written from another text; run `cellar anneal write` again")
-    recipe = consolidation_recipe(written_ref, anneal, texts, host)
+    recipe = consolidation_recipe(written_ref, anneal, texts.digests, host)
     row = store.catalog().find(recipe.fingerprint)
     if row is not None and row.ref.name == f"shadow/{shadow.name}":
         return row.ref
@@ -176,9 +185,8 @@ def evaluate_shadow(
     if kept.document != texts.domain.digest or written.document != texts.domain.digest:
         raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
     sealed = anneal.sealed
-    options = {**anneal.identity(), "sealed": sealed.model_dump(mode="json")}
-    inputs = (ref.version, written_ref.version, host.ref.version, *texts.digests)
-    recipe = Recipe("anneal.evaluate/1", options, inputs).fingerprint
+    how = sealed_recipe(ref, written_ref, anneal, texts.digests, host.ref)
+    recipe = how.fingerprint
     if (known := find_evaluation(store, recipe)) is not None:
         return known
     began = time.monotonic()
@@ -211,7 +219,7 @@ def evaluate_shadow(
         "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
         "curve": list(written.losses),
         "cards": made,
-        "settings": {"shadow": shadow.identity(), "anneal": options},
+        "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},
     }
     return publish_evaluation(
         store,

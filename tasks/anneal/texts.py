@@ -10,7 +10,7 @@ from store import Store
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.population import passages
 from tasks.errors import BadCorpus
-from tasks.shadows import Domain, HeldParams, ShadowParams, part, read_documents, read_domain
+from tasks.shadows import Domain, HeldParams, ShadowParams, digest_of, part, read_documents, read_domain
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -37,11 +37,7 @@ class Texts:
 
 def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
     """Domain and retention texts, parted; raises `BadCorpus` where no retention text is named."""
-    if not anneal.retention:
-        raise BadCorpus(
-            "no text is named on which the host must not get worse; set anneal.retention, e.g. "
-            '\'anneal.retention=[{"corpus": "docs"}]\''
-        )
+    _check_named(anneal)
     parted = [
         part(
             read_documents(store, source),
@@ -54,6 +50,20 @@ def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealP
         for source in anneal.retention
     ]
     return Texts(read_domain(store, host, shadow), tuple(parted))
+
+
+def text_digests(store: Store, shadow: ShadowParams, anneal: AnnealParams) -> tuple[str, ...]:
+    """The digests of what `read_texts` reads, which need no host; raises as it does."""
+    _check_named(anneal)
+    return tuple(digest_of(read_documents(store, source)) for source in (shadow.domain, *anneal.retention))
+
+
+def _check_named(anneal: AnnealParams) -> None:
+    if not anneal.retention:
+        raise BadCorpus(
+            "no text is named on which the host must not get worse; set anneal.retention, e.g. "
+            '\'anneal.retention=[{"corpus": "docs"}]\''
+        )
 
 
 def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:

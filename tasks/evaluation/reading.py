@@ -25,7 +25,9 @@ from tasks.assembly import (
     TokenTable,
     open_memory,
 )
+from tasks.checkpoint import Checkpoints
 from tasks.evaluation.conditions import Condition, Family
+from tasks.evaluation.kept import in_batches
 from tasks.evaluation.run import SINGLE_TASKS
 from tasks.evaluation.samples import Sample
 from tasks.evaluation.score import score
@@ -155,19 +157,16 @@ class ReadingEvaluator:
     batch_tasks: int
 
     def run(
-        self, tasks: Sequence[AttachmentTask], plan: ReadingPlan, progress: Progress = silent
+        self,
+        tasks: Sequence[AttachmentTask],
+        plan: ReadingPlan,
+        progress: Progress = silent,
+        checkpoints: Checkpoints | None = None,
     ) -> tuple[list[Sample], dict[str, float]]:
-        """Samples by condition, then task; and the seconds that each condition took."""
-        samples: list[Sample] = []
-        seconds: dict[str, float] = {}
-        for condition, named in plan.items():
-            began = time.perf_counter()
-            for first in range(0, len(tasks), self.batch_tasks):
-                chosen = slice(first, first + self.batch_tasks)
-                samples += self.batch(condition, tasks[chosen], named[chosen], first)
-                progress(len(samples), len(tasks) * len(plan))
-            seconds[condition.value] = time.perf_counter() - began
-        return samples, seconds
+        """Samples by condition, then task; and the seconds that each condition took. See `in_batches`."""
+        return in_batches(
+            self.batch, tasks, plan, self.batch_tasks, progress=progress, checkpoints=checkpoints
+        )
 
     def single_task_milliseconds(
         self, tasks: Sequence[AttachmentTask], plan: ReadingPlan

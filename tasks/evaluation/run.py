@@ -9,8 +9,10 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.assembly import ResidualCore
+from tasks.checkpoint import Checkpoints
 from tasks.evaluation.conditions import Condition, Placement, Plan
 from tasks.evaluation.evidence import EvidenceReader
+from tasks.evaluation.kept import in_batches
 from tasks.evaluation.samples import Sample
 from tasks.evaluation.score import score
 from tasks.evaluation.tasks import AttachmentTask
@@ -32,20 +34,16 @@ class Evaluator:
     batch_tasks: int
 
     def run(
-        self, tasks: Sequence[AttachmentTask], plan: Plan, progress: Progress = silent
+        self,
+        tasks: Sequence[AttachmentTask],
+        plan: Plan,
+        progress: Progress = silent,
+        checkpoints: Checkpoints | None = None,
     ) -> tuple[list[Sample], dict[str, float]]:
-        """Samples by condition, then task; and the seconds that each condition took."""
-        samples: list[Sample] = []
-        seconds: dict[str, float] = {}
-        total = len(tasks) * len(plan)
-        for condition, placements in plan.items():
-            began = time.perf_counter()
-            for first in range(0, len(tasks), self.batch_tasks):
-                chosen = slice(first, first + self.batch_tasks)
-                samples += self.batch(condition, tasks[chosen], placements[chosen], first)
-                progress(len(samples), total)
-            seconds[condition.value] = time.perf_counter() - began
-        return samples, seconds
+        """Samples by condition, then task; and the seconds that each condition took. See `in_batches`."""
+        return in_batches(
+            self.batch, tasks, plan, self.batch_tasks, progress=progress, checkpoints=checkpoints
+        )
 
     def single_task_milliseconds(self, tasks: Sequence[AttachmentTask], plan: Plan) -> dict[str, float]:
         """Median milliseconds to read, attach and answer one task alone, by condition."""

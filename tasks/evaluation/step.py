@@ -3,11 +3,13 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
 from store import Recipe, Ref, Snapshot, Store
 from tasks.assembly import ReadingEvaluationParams
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard
 from tasks.evaluation.accounting import Costs, peak_rss_bytes
 from tasks.evaluation.addressing import address
 from tasks.evaluation.params import EvaluationParams
@@ -33,6 +35,8 @@ def evaluate_attachment(
     core: Ref,
     corpus: Sequence[Ref],
     progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> PublishedEvaluation:
     """Evaluate a core on tasks from a snapshot's test-split memories under every evidence condition.
 
@@ -40,7 +44,8 @@ def evaluate_attachment(
     standalone perplexity, accounting) and `evaluation/<name>/samples` (Parquet, one row per task and
     condition), or returns what is already published for the same parameters, snapshot, core and corpus.
     Both are reproducible; seconds and peak memory are facts beside them. Retrieval is the index pinned in
-    the snapshot. `progress` counts task-conditions.
+    the snapshot. `progress` counts task-conditions. With `work_dir` an interrupted evaluation goes on with
+    the samples that it kept every `checkpoint_s` seconds, and ends with the same bytes.
 
     Raises `TooLittleText` when no test-split document is long enough for a task, `StaleIndex` when the
     snapshot's index does not fit its memories.
@@ -60,7 +65,8 @@ def evaluate_attachment(
         lambda ids: setting.tokenizer.decode(ids),
         params.batch_tasks,
     )
-    samples, seconds = evaluator.run(tasks, plan, progress)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    samples, seconds = evaluator.run(tasks, plan, progress, checkpoints)
     block_tokens = setting.codec.architecture.block_tokens
     shares, rates = address(index, setting.texts, setting.test_texts(), block_tokens, params)
     costs = Costs(
@@ -81,7 +87,7 @@ def evaluate_attachment(
     summary["accounting"] = setting.accounting(store, core, samples)
     summary["readout"] = asdict(audit(index.readout))
     summary["storage"] = setting.storage(samples)
-    return publish_evaluation(
+    published = publish_evaluation(
         store,
         params.name,
         summary,
@@ -92,6 +98,8 @@ def evaluate_attachment(
         costs=asdict(costs),
         message=f"Evaluate attachments to {core.name}: {summary['tasks']} tasks",
     )
+    discard(checkpoints)
+    return published
 
 
 def evaluate_reading(
@@ -104,12 +112,15 @@ def evaluate_reading(
     reading: Ref,
     corpus: Sequence[Ref],
     progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> PublishedEvaluation:
     """Evaluate a core that reads in retrieved elements without any alignment (question-only).
 
     The tasks are those of `evaluate_attachment`, asked by the text of their cues alone; the conditions are
     alike and of families of their own. Publishes `evaluation/<name>` and `evaluation/<name>/samples`, or
-    returns what is already published for the same inputs. `progress` counts task-conditions.
+    returns what is already published for the same inputs. `progress` counts task-conditions; `work_dir` and
+    `checkpoint_s` are as for `evaluate_attachment`.
 
     Raises as `evaluate_attachment` does, and `StaleInputs` for a cross-reading of another core.
     """
@@ -140,7 +151,8 @@ def evaluate_reading(
         lambda ids: setting.tokenizer.decode(ids),
         params.batch_tasks,
     )
-    samples, seconds = evaluator.run(tasks, plan, progress)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    samples, seconds = evaluator.run(tasks, plan, progress, checkpoints)
     costs = Costs(
         seconds=seconds,
         milliseconds_per_task={key: 1000 * value / len(tasks) for key, value in seconds.items()},
@@ -156,7 +168,7 @@ def evaluate_reading(
     summary["core"], summary["reading"] = str(core), str(reading)
     summary["accounting"] = setting.reading_accounts(store, core, reader, plan, samples)
     summary["storage"] = setting.storage(samples)
-    return publish_evaluation(
+    published = publish_evaluation(
         store,
         reads.name,
         summary,
@@ -172,6 +184,8 @@ def evaluate_reading(
         costs=asdict(costs),
         message=f"Evaluate reading with {reading.name}: {summary['tasks']} tasks",
     )
+    discard(checkpoints)
+    return published
 
 
 def evaluation_recipe(params: EvaluationParams, snapshot: str, core: Ref, corpus: Sequence[Ref]) -> Recipe:

@@ -5,13 +5,14 @@ A host is a Hugging Face directory, its identity the manifest of its tensors, co
 
 from tasks.hosts.conversion import convert_gguf, is_gguf
 from tasks.hosts.manifest import HostManifest, read_manifest
-from tasks.hosts.opening import Host, HostDtype, end_of_sequence, host_dtype, load_host
+from tasks.hosts.opening import Host, HostDtype, HostIdentity, end_of_sequence, host_dtype, load_host
 from tasks.hosts.params import HostParams
 from tasks.hosts.step import KeptHost, find_host, open_host, publish_host
 
 __all__ = [
     "Host",
     "HostDtype",
+    "HostIdentity",
     "HostManifest",
     "HostParams",
     "KeptHost",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from torch import nn
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 HostDtype = Literal["auto", "float32", "bfloat16"]
 _MOST_DESCRIBED = 4
 """Times as many parameters as the files hold that a configuration may describe: tied ones are held once."""
+
+
+class HostIdentity(Protocol):
+    """What fingerprints of results hold of their host; a `Host` has it, and so has one that nobody opened."""
+
+    @property
+    def ref(self) -> Ref:
+        """`host/<name>` with its version."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The numbers that it computes in."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tasks.larc.session import (
     save_session,
 )
 from tasks.larc.state import Episode, SlowState, begin, new_slow_state, read, reset, stack
-from tasks.larc.step import open_residual, residual_element
+from tasks.larc.step import find_residual, open_residual, residual_element
 from tasks.larc.updates import Update, change_norms, step, update
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "decode_session",
     "encode_residual",
     "encode_session",
+    "find_residual",
     "load_residual",
     "load_session",
     "new_slow_state",

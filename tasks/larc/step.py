@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from store import Element, Ref, Store
+from store import Element, Ref, Row, Store
 from store.errors import ElementNotFound
 from tasks.errors import BadPayload
 from tasks.larc.residual import MOST_BYTES, encode_residual, load_residual
@@ -34,16 +34,22 @@ def residual_element(
     )
 
 
-def open_residual(store: Store, what: Ref | str, *, host: Ref, width: int) -> tuple[Ref, SlowState]:
-    """A slow state by reference or name (the newest), for the host of this version and hidden size.
-
-    Raises `ElementNotFound` when the store has none, `BadPayload` when it is none, or another host's.
-    """
+def find_residual(store: Store, what: Ref | str) -> Row:
+    """A slow state by reference or name (the newest); raises `ElementNotFound` when the store has none."""
     catalog = store.catalog()
     name = what.name if isinstance(what, Ref) else f"{_KIND}{what.removeprefix(_KIND)}"
     row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
     if row is None or row.ref.name != name or row.ref.kind != "residual":
         raise ElementNotFound(f"{store.url} has no {name}; train one with `cellar larc train`")
+    return row
+
+
+def open_residual(store: Store, what: Ref | str, *, host: Ref, width: int) -> tuple[Ref, SlowState]:
+    """A slow state by reference or name (the newest), for the host of this version and hidden size.
+
+    Raises `ElementNotFound` when the store has none, `BadPayload` when it is none, or another host's.
+    """
+    row = find_residual(store, what)
     if row.length > MOST_BYTES:
         raise BadPayload(f"{row.ref} has {row.length:,} bytes, a residual {MOST_BYTES:,} at most")
     return row.ref, load_residual(store.read(row), host=host.version, width=width)

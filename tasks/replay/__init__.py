@@ -3,5 +3,17 @@
 from tasks.replay.jobs import LABELS, BadJobs, Job, JobList
 from tasks.replay.params import ReplayParams
 from tasks.replay.readers import read_jobs
+from tasks.replay.recipes import fit_recipe, jobs_recipe, replay_recipe, start_recipe
 
-__all__ = ["LABELS", "BadJobs", "Job", "JobList", "ReplayParams", "read_jobs"]
+__all__ = [
+    "LABELS",
+    "BadJobs",
+    "Job",
+    "JobList",
+    "ReplayParams",
+    "fit_recipe",
+    "jobs_recipe",
+    "read_jobs",
+    "replay_recipe",
+    "start_recipe",
+]

@@ -1,17 +1,19 @@
 """How the elements of a replay are made: what each one's fingerprint consists of."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from store import Recipe, Ref
 from tasks.larc import LarcParams
+from tasks.replay.files import content_identity, job_files
 from tasks.replay.params import ReplayParams
 
 
-def jobs_recipe(params: ReplayParams, source: str) -> Recipe:
-    """How files of that content identity become a list of jobs."""
+def jobs_recipe(params: ReplayParams, path: Path) -> Recipe:
+    """How the content of a file or folder becomes a list of jobs; raises `BadJobs` where there is none."""
     options = {
-        "source": source,
+        "source": content_identity(job_files(path)),
         "columns": params.columns.model_dump(mode="json"),
         "labels": dict(sorted(params.labels.items())),
     }

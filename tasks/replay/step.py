@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from store import Element, Ref, Store
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, checkpoint_path, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard, publish_trained
 from tasks.errors import BadPayload
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.hosts import Host
@@ -21,7 +21,6 @@ from tasks.larc import (
     residual_element,
 )
 from tasks.progress import Progress, silent
-from tasks.replay.files import content_identity, job_files
 from tasks.replay.fit import fit_slow_state, training_set
 from tasks.replay.jobs import LABELS, Job, JobList
 from tasks.replay.params import ReplayParams
@@ -70,7 +69,7 @@ def publish_jobs(store: Store, params: ReplayParams, path: Path) -> Ref:
 
     Raises `BadJobs` as the readers do.
     """
-    recipe = jobs_recipe(params, content_identity(job_files(path)))
+    recipe = jobs_recipe(params, path)
     if (row := store.catalog().find(recipe.fingerprint)) is not None:
         return row.ref
     listed = read_jobs(path, params)
@@ -203,8 +202,7 @@ def replay(
         costs={"seconds": replayed.seconds, "resumed": replayed.resumed},
         message=f"Replay {len(split.audit):,} repositories by {len(params.paths)} paths as {params.name}",
     )
-    if checkpoints is not None:
-        checkpoint_path(checkpoints.folder, checkpoints.fingerprint).unlink(missing_ok=True)
+    discard(checkpoints)
     return published
 
 

@@ -18,7 +18,7 @@ class TextSource(BaseModel):
     corpus: str | None = Field(
         default=None,
         max_length=128,
-        description="A published corpus by name, e.g. docs; `cellar corpus ingest` makes one.",
+        description="A published corpus by name, e.g. docs; `cellar corpus build` makes one.",
     )
     prefix: str = Field(
         default="", max_length=200, description="Take only documents whose names begin so, e.g. numpy."

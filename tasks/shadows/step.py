@@ -16,7 +16,7 @@ from tasks.shadows.text import Domain, part, read_documents
 from tasks.shadows.writing import write_shadow
 
 if TYPE_CHECKING:
-    from tasks.hosts import Host
+    from tasks.hosts import Host, HostIdentity
 
 WRITTEN = ".written"
 """Ends the names of shadows at full strength, as they were written."""
@@ -35,7 +35,9 @@ def read_domain(store: Store, host: "Host", params: ShadowParams) -> Domain:
     )
 
 
-def writing_recipe(host: "Host", params: ShadowParams, digest: str, onto: Sequence[Ref] = ()) -> Recipe:
+def writing_recipe(
+    host: "HostIdentity", params: ShadowParams, digest: str, onto: Sequence[Ref] = ()
+) -> Recipe:
     """How a domain of this digest is written into shadows of a host that others are on already."""
     options = {**params.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
     return Recipe("shadows.write/1", options, (host.ref.version, digest, *(ref.version for ref in onto)))

@@ -132,7 +132,7 @@ def _cut(tokens: list[int], size: int) -> tuple[list[int], list[int]]:
 def _of_corpus(store: Store, name: str) -> Iterator[Document]:
     row = store.catalog().latest(f"corpus/{name}/report")
     if row is None:
-        raise ElementNotFound(f"{store.url} has no corpus {name}; ingest one with `cellar corpus ingest`")
+        raise ElementNotFound(f"{store.url} has no corpus {name}; make it with `cellar corpus build`")
     for shard in open_report(store, row.ref).shards:
         yield from _of_shard(store, shard)
 

@@ -33,7 +33,7 @@ def press_ctrl_c(workplace: Workplace, process: subprocess.Popen[str]) -> None:
     command = shlex.join(["cellar", *process.args[len(PROGRAM) :]])  # type: ignore[index]
     assert said == [
         f"cellar: interrupted; the store is consistent, and `{command}` continues from what is "
-        "published and what a training kept"
+        "published and what it kept"
     ]
     assert end.err.endswith(said[0] + "\n")
     assert "Traceback" not in end.err
@@ -109,6 +109,28 @@ def test_an_interrupted_build_in_threads_publishes_nothing(
 
     assert len(copy.commits) == TRAINED
     assert copy.store.verify(full=True).ok
+
+
+def test_a_killed_evaluation_goes_on_with_the_samples_that_it_kept(
+    finished: Workplace, copy: Workplace, with_server: dict[str, str]
+) -> None:
+    before = len(copy.commits) - 1  # all but the evaluation's
+    copy.rewind(before)
+
+    process = copy.start("eval", "run", CELLAR_CHECKPOINT_S="0", **with_server)
+    wait_for(lambda: list(copy.work.glob("*.safetensors")), process)
+    process.kill()
+    assert ended(process).code == -signal.SIGKILL
+
+    [kept] = copy.work.glob("*.safetensors")
+    assert load_checkpoint(copy.work, kept.name.partition(".")[0]) is not None
+    assert len(copy.commits) == before
+
+    again = copy.cellar("eval", "run", "--quiet", **with_server)
+
+    assert (again.code, again.err) == (0, "")
+    assert copy.pin("evaluation") == finished.pin("evaluation")
+    assert list(copy.work.glob("*.safetensors")) == []
 
 
 def test_an_interrupted_evaluation_publishes_nothing(copy: Workplace) -> None:

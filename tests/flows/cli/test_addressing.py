@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli.addressing_figures import addressing_lines
 from flows.pins import Pin, write_pin
 from tests.tasks.addressing.test_step import furnish
 
@@ -57,6 +58,53 @@ def test_a_bad_file_of_questions_is_refused_before_a_store_is_opened(cellar: Cel
         "correct the file\n"
     )
     assert "no store" in cellar(*asked)[2]
+
+
+def test_a_file_without_a_question_is_refused_in_a_sentence(cellar: Cellar, workplace: Path) -> None:
+    Path("q.json").write_text(
+        json.dumps({"data": [{"paragraphs": [{"context": "Water boils.", "qas": []}]}]})
+    )
+    code, _, err = cellar("eval", "run", "questions", "--data", "q.json")
+    assert code == 2
+    assert err == (
+        "cellar: q.json holds paragraphs (1) but no question on them; give a file that has some below 'qas'\n"
+    )
+
+
+def test_the_figures_begin_with_what_answers_the_question() -> None:
+    def figure(value: float) -> dict[str, float]:
+        return {"value": value, "low": value - 0.01, "high": value + 0.01}
+
+    names = ("candidate_recall", "recall_at_1", "recall_at_1_cue", "recall_at_1_named")
+    result = {
+        "protocol": "coordinate-assisted",
+        "tasks": 12,
+        "documents": 4,
+        "ambiguous": 1,
+        "searchers": ["charts", "bm25"],
+        "table": [
+            {"kind": kind, "corruption": share, "searcher": searcher, **dict.fromkeys(names, figure(value))}
+            for kind in ("quote_continuation", "all")
+            for share in (0.0, 0.2)
+            for searcher, value in (("charts", 0.95 - share), ("bm25", 0.9 - share))
+        ],
+        "margins": [
+            {"kind": "all", "corruption": share, "over": "bm25", "recall_at_1": figure(0.05)}
+            for share in (0.0, 0.2)
+        ],
+        "costs": {"rates": {}},
+    }
+    lines = addressing_lines(result)
+    assert lines[1] == (
+        "charts finds the right memory first in 95.0 % of tasks, and in 75.0 % with 20% of the cue changed: "
+        "5.0 and 5.0 points more than bm25"
+    )
+    assert [line.split()[0] for line in lines[2:5]] == ["right", "charts", "bm25"]
+    assert lines[3].split()[1:] == ["0.9500", "[0.9400,", "0.9600]", "0.7500", "[0.7400,", "0.7600]"]
+    one = {**result, "table": [row for row in result["table"] if not row["corruption"]]}
+    assert addressing_lines(one)[1] == (
+        "charts finds the right memory first in 95.0 % of tasks: 5.0 points more than bm25"
+    )
 
 
 def test_a_missing_pin_is_said_before_anything_starts(cellar: Cellar, workplace: Path) -> None:

@@ -36,12 +36,31 @@ def text(workplace: Path) -> Path:
     return path
 
 
+def planned(cellar: Cellar, *arguments: str) -> dict[str, list[str]]:
+    """The steps of a plan that would run, with their reasons."""
+    code, out, err = cellar("plan", *arguments, "--json")
+    assert code == 0, err
+    return {step["name"]: step["reasons"] for step in json.loads(out)["steps"] if step["state"] != "done"}
+
+
 @pytest.mark.usefixtures("prefect_server")
 def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, text: Path) -> None:
     assert cellar("host", "add", "tiny", "mine")[0] == 0
+    casks = ("--source", str(text), "--name", "casks", *SMALL)
+    assert planned(cellar, "anneal-eval", *casks, *SEARCH) == {
+        "writing": ["never built"],
+        "consolidation": ["its input will change: writing"],
+        "evaluation": ["its input will change: consolidation"],
+    }
     code, out, err = cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL, "--json")
     assert code == 0, err
     written = json.loads(out)
+    assert planned(cellar, "anneal-write", *casks) == {}
+    assert planned(cellar, "anneal-write", *casks, "--set", "shadow.chunks=5") == {
+        "writing": ["chunks 6 -> 5"]
+    }
+    squares = ("--source", "squares.txt", "--name", "casks", *SMALL)
+    assert planned(cellar, "anneal-write", *squares) == {"writing": ["its text changed"]}
     assert written["shadow"].startswith("shadow/casks.written@")
     assert (written["layers"], written["alphas"], written["chunks"]) == ([1, 2], [1.0, 1.0], 6)
     again = cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL, "--json")
@@ -50,6 +69,11 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
         *("anneal", "consolidate", "--source", str(text), "--name", "casks", "--json"), *SMALL, *SEARCH
     )
     assert code == 0, err
+    assert planned(cellar, "anneal-consolidate", *casks, *SEARCH) == {}
+    other = ("--set", 'anneal.retention=[{"path": "casks.txt"}]')
+    assert planned(cellar, "anneal-consolidate", *casks, *SEARCH, *other) == {
+        "consolidation": ["other texts than before"]
+    }
     found = json.loads(out)
     assert (found["evaluations"], found["host"]) == (12, written["host"])
     assert "guard " in cellar("anneal", "show", "casks")[1]
@@ -58,6 +82,8 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     )
     assert code == 0, err
     assert out.splitlines()[0].startswith("5 sealed chunks, host ")
+    assert planned(cellar, "anneal-eval", *casks, *SEARCH, *SEALED) == {}
+    assert planned(cellar, "anneal-eval", *casks, *SEARCH) == {"evaluation": ["never evaluated so"]}
     result = json.loads((workplace / "results" / "anneal.json").read_text())
     assert result["shadow"] == found["shadow"]
     assert set(result["gain"]) == {"naive", "consolidated", "single", "random"}
@@ -103,11 +129,13 @@ def test_domains_are_learned_one_after_another(cellar: Cellar, workplace: Path, 
     assert cellar("host", "add", "tiny", "mine")[0] == 0
     (workplace / "brackets.txt").write_text("".join(f"[{n}] -> ({n}, {n})\n" for n in range(400)))
     domains = '{"casks": {"path": "casks.txt"}, "brackets": {"path": "brackets.txt"}}'
-    code, out, err = cellar(
-        *("anneal", "cumulate", "--set", f"anneal.domains={domains}", "--set", "shadow.name=two"),
-        *(*SMALL, *SEARCH, *SEALED),
-    )
+    two = ("--set", f"anneal.domains={domains}", "--set", "shadow.name=two", *SMALL, *SEARCH, *SEALED)
+    before = planned(cellar, "anneal-cumulate", *two)
+    code, out, err = cellar("anneal", "cumulate", *two)
     assert code == 0, err
+    assert before["writing of two.casks"] == ["never built"]
+    assert before["writing of two.brackets"] == ["its input will change: domains before it"]
+    assert planned(cellar, "anneal-cumulate", *two) == {}
     assert [line.split()[0] for line in out.splitlines()[1:3]] == ["casks", "brackets"]
     result = json.loads((workplace / "results" / "cumulative.json").read_text())
     assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/two.casks", "shadow/two.brackets"]

@@ -43,11 +43,27 @@ def test_without_its_host_nothing_is_started(cellar: Cellar, workplace: Path, co
     assert err.count("\n") == 1
 
 
+def planned(cellar: Cellar, *arguments: str) -> dict[str, list[str]]:
+    """The steps of a plan that would run, with their reasons."""
+    code, out, err = cellar("plan", *arguments, "--json")
+    assert code == 0, err
+    return {step["name"]: step["reasons"] for step in json.loads(out)["steps"] if step["state"] != "done"}
+
+
 @pytest.mark.usefixtures("prefect_server", "tiny")
 def test_a_study_is_trained_evaluated_and_shown(cellar: Cellar) -> None:
+    assert planned(cellar, "larc-eval") == {
+        "slow states": ["never built"],
+        "predictions": ["its input will change: slow states"],
+        "evaluation": ["its input will change: predictions"],
+    }
     code, out, err = cellar("larc", "train", "--json")
     assert code == 0, err
     [trained] = json.loads(out)
+    assert planned(cellar, "larc-train") == {}
+    assert planned(cellar, "larc-eval")["predictions"] == ["never sealed"]
+    another = planned(cellar, "larc-train", "--set", "study.inner_steps=1", "--set", "study.seeds=[5, 6]")
+    assert another == {"slow states": ["study.inner_steps 2 -> 1"]}
 
     code, out, err = cellar("larc", "eval", "--out", "figures")
     assert code == 0, err
@@ -55,6 +71,10 @@ def test_a_study_is_trained_evaluated_and_shown(cellar: Cellar) -> None:
     assert lines[-2:] == ["wrote figures/selection.json", "wrote figures/selection.html"]
     figures = json.loads(Path("figures/selection.json").read_text())
 
+    assert planned(cellar, "larc-eval") == {}
+    assert planned(cellar, "larc-eval", "--set", "study.judge.resamples=101") == {
+        "evaluation": ["never evaluated so"]
+    }
     assert trained["residual"].startswith("residual/tiny/adapted-5@")
     assert [point["update"] for point in trained["facts"]["curve"]] == [0, 2]
     assert figures["trained"] == [trained["residual"]]

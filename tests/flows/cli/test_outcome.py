@@ -165,7 +165,7 @@ def test_an_interrupted_command_says_how_to_go_on_and_publishes_nothing(
     assert command.returncode == 130
     assert err == (
         "cellar: interrupted; the store is consistent, and `cellar corpus build --quiet` continues "
-        "from what is published and what a training kept\n"
+        "from what is published and what it kept\n"
     )
     assert list(Store.open(str(workplace / "build" / "store")).log()) == []
 

@@ -82,3 +82,35 @@ def test_partitions_that_are_passed_over_are_named(cellar: Cellar, workplace: Pa
     assert code == 0, err
     assert "without a file: 2026-11-02, 2026-11-03" in out.splitlines()
     assert as_json["missing"] == ["2026-11-02", "2026-11-03"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("larc-eval",), 3, "there is no store at file:"),
+        (("larc-eval", "--head", "docs"), 2, "--head is an option of an update"),
+        (("larc-eval", "--jobs", "jobs.csv"), 2, "cellar plan larc-replay --jobs FILE"),
+        (("larc-replay", "--source", "a.txt"), 2, "cellar plan anneal-eval --source FILE"),
+    ],
+)
+def test_what_a_plan_of_a_flow_on_a_host_lacks_is_said(
+    cellar: Cellar, workplace: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    found, _, err = cellar("plan", *arguments)
+    assert (found, said in err) == (code, True), err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("larc-eval",), 4, "has no host smollm2; `cellar host fetch`"),
+        (("larc-replay",), 2, "which jobs? For example: cellar plan larc-replay --jobs jobs.csv"),
+        (("anneal-cumulate",), 2, "cumulate learns two domains or more"),
+    ],
+)
+def test_what_is_missing_for_a_flow_on_a_host_is_said_by_its_plan(
+    cellar: Cellar, workplace: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    cellar("init")
+    found, _, err = cellar("plan", *arguments)
+    assert (found, said in err) == (code, True), err

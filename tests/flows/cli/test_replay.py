@@ -31,11 +31,33 @@ def prepared(cellar: Cellar, workplace: Path) -> Path:
     return workplace
 
 
+def planned(cellar: Cellar, jobs: str, *options: str) -> dict[str, list[str]]:
+    """The steps of a plan that would run, with their reasons."""
+    code, out, err = cellar("plan", "larc-replay", "--jobs", jobs, *options, "--json")
+    assert code == 0, err
+    return {step["name"]: step["reasons"] for step in json.loads(out)["steps"] if step["state"] != "done"}
+
+
 @pytest.mark.slow
 def test_a_table_of_jobs_becomes_one_table_of_all_paths(cellar: Cellar, prepared: Path) -> None:
+    before = planned(cellar, "jobs.csv")
     code, out, err = cellar("larc", "replay", "--jobs", "jobs.csv")
 
     assert code == 0, err
+    assert before == {
+        "jobs": ["never built"],
+        "start": ["never built"],
+        "task fit": ["its input will change: jobs, start"],
+        "replay": ["its input will change: task fit"],
+    }
+    assert planned(cellar, "jobs.csv") == {}
+    assert planned(cellar, "jobs.csv", "--set", "replay.audit_jobs=7") == {"replay": ["never evaluated so"]}
+    assert planned(cellar, "jobs.csv", "--set", "replay.training_jobs=9")["task fit"] == [
+        "other parameters or files than before"
+    ]
+    table = (prepared / "jobs.csv").read_text().splitlines(keepends=True)
+    (prepared / "fewer.csv").write_text("".join(table[:-1]))
+    assert planned(cellar, "fewer.csv")["jobs"] == ["other parameters or files than before"]
     found = json.loads((prepared / "results" / "replay.json").read_text())
     assert len(found["replay"]) == 13
     assert (prepared / "results" / "replay.html").is_file()

@@ -79,8 +79,12 @@ def test_another_layout_is_refused_with_its_place(tmp_path: Path, content: Any, 
 
 
 def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadCorpus, match="holds no question"):
-        read_squad(_file(tmp_path, {"data": []}))
+    silent = {"data": [{"paragraphs": [_paragraph("Water boils."), _paragraph("Ice melts.")]}]}
+    for content, paragraphs in ((silent, 2), ({"data": []}, 0)):
+        with pytest.raises(
+            BadCorpus, match=rf"holds paragraphs \({paragraphs}\) but no question on them; give"
+        ):
+            read_squad(_file(tmp_path, content))
 
 
 def test_bytes_of_another_encoding_are_refused_with_their_place(tmp_path: Path) -> None:

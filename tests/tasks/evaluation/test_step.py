@@ -121,17 +121,47 @@ def test_an_evaluation_is_published_with_its_samples_and_found_again(place: Plac
     assert len(list(store.log())) == commits
 
 
-def test_equal_inputs_give_equal_core_and_evaluation_versions_in_another_store(
+def test_equal_inputs_give_equal_versions_in_another_store_and_after_an_interruption(
     place: Place, tmp_path: Path, tokenizer: Tokenizer, codec: Codec
 ) -> None:
     other = furnish(f"file:{tmp_path}/other", tokenizer, codec)
     assert (other.snapshot.id, other.core) == (place.snapshot.id, place.core)
-    results = [
-        evaluate_attachment(p.store, PARAMS, snapshot=p.snapshot, core=p.core, corpus=p.corpus)
-        for p in (place, other)
-    ]
-    assert results[0].summary_ref == results[1].summary_ref
-    assert results[0].samples_ref == results[1].samples_ref
+
+    def interrupt(done: int, total: int, **_: float) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    work = tmp_path / "work"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_attachment(
+            other.store,
+            PARAMS,
+            snapshot=other.snapshot,
+            core=other.core,
+            corpus=other.corpus,
+            progress=interrupt,
+            work_dir=work,
+            checkpoint_s=0,
+        )
+    assert len(list(work.iterdir())) == 1
+    assert not other.store.catalog().rows("evaluation")
+    undisturbed = evaluate_attachment(
+        place.store, PARAMS, snapshot=place.snapshot, core=place.core, corpus=place.corpus
+    )
+    counted: list[int] = []
+    resumed = evaluate_attachment(
+        other.store,
+        PARAMS,
+        snapshot=other.snapshot,
+        core=other.core,
+        corpus=other.corpus,
+        progress=lambda done, total, **_: counted.append(done),
+        work_dir=work,
+    )
+    assert counted[0] > counted[-1] // 2  # the samples before are not scored again
+    assert resumed.summary_ref == undisturbed.summary_ref
+    assert resumed.samples_ref == undisturbed.samples_ref
+    assert list(work.iterdir()) == []
 
 
 def test_the_accounts_agree_with_the_payloads(place: Place) -> None:
