@@ -11,7 +11,7 @@ from tasks.skills.params import SkillsParams
 
 def _publish(settings: Settings, params: SkillsParams) -> list[str]:
     """The programs in the order of the operations, then the tokenizer."""
-    from tasks.skills.step import publish_programs, train_skill_tokenizer
+    from tasks.skills import publish_programs, train_skill_tokenizer
 
     store = open_store(settings)
     programs = publish_programs(store, params)

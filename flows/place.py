@@ -4,8 +4,6 @@ import os
 import threading
 from typing import Any
 
-from prefect.runtime import flow_run
-
 from flows.errors import SettingsError
 from flows.origin import code, origin
 from flows.settings import Settings
@@ -22,6 +20,8 @@ def open_store(settings: Settings) -> Store:
 
 
 def _run_record(settings: Settings) -> dict[str, Any]:
+    from prefect.runtime import flow_run
+
     where = settings.model_dump(mode="json", exclude=_NOT_RECORDED)
     return {"flow": flow_run.flow_name, "flow_run": str(flow_run.id), "settings": where, **origin(), **code()}
 

@@ -1,6 +1,8 @@
 """The house rules that import-linter cannot say: how rooms meet, and that loading data never executes it."""
 
 import ast
+import importlib
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(path for room in ("store", "tasks", "flows") for path in (ROOT / room).rglob("*.py"))
+LAZY = [ROOT / "store" / "__init__.py", *sorted((ROOT / "tasks").glob("*/__init__.py"))]
+"""Packages whose exports are imported on first use; see `store.exports`."""
 EXECUTING_IMPORTS = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpickle"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 
@@ -42,6 +46,42 @@ def test_rooms_of_tasks_meet_only_through_what_their_package_exports(path: Path)
             continue
         doors = {"params", "step"} if parts[0] == "flows" else set()
         assert names[2] in doors, f"{'/'.join(parts)} reaches into {module}"
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_imports_nothing_before_somebody_asks_for_it(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    now = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert now == {"typing", "store.exports"}
+    assert not any(isinstance(node, ast.Import) for node in tree.body)
+    last = tree.body[-1]
+    assert isinstance(last, ast.Expr)
+    assert ast.unparse(last) == "export_lazily(__name__)"
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_room_exports_is_what_its_modules_hold(path: Path) -> None:
+    room = importlib.import_module(".".join(path.parent.relative_to(ROOT).parts))
+    guarded = [
+        node
+        for branch in ast.walk(ast.parse(path.read_text()))
+        if isinstance(branch, ast.If)
+        for node in branch.body
+    ]
+    listed = [alias.name for node in guarded if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(listed) == sorted(room.__all__)
+    for node in guarded:
+        assert isinstance(node, ast.ImportFrom)
+        module = importlib.import_module(str(node.module))
+        for alias in node.names:
+            assert alias.asname is None
+            assert getattr(room, alias.name) is getattr(module, alias.name)
+
+
+def test_import_linter_sees_what_rooms_export() -> None:
+    """Their imports stand under `if TYPE_CHECKING`, which it could be told to leave out."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    assert not rules.get("exclude_type_checking_imports", False)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

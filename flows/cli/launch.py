@@ -69,28 +69,28 @@ def orchestration(
         yield settings
 
 
-def run_stage(
-    session: Session,
-    params_file: Path | None,
-    overrides: Sequence[str] | None,
-    flow: "Callable[..., Pin]",
-    *needs: "Stage",
-) -> None:
-    """Run the flow of one stage on parameters, settings and the pins it needs, and write its own pin.
+@contextmanager
+def stage(
+    session: Session, params_file: Path | None, overrides: Sequence[str] | None, *needs: "Stage"
+) -> Iterator["Callable[[Callable[..., Pin]], None]"]:
+    """What runs the flow of one stage on parameters, settings and the pins it needs, and writes its own pin.
 
-    What is wrong with parameters or pins is said before anything is started.
+    What is wrong with parameters or pins is said before the block, which imports the flow, is entered.
     """
     from flows.params import load_params
     from flows.pins import read_pin, write_pin
-    from flows.timing import work_seconds
 
     params = load_params(params_file, overrides or ())
-    pins = [read_pin(session.settings.pins, stage) for stage in needs]
+    pins = [read_pin(session.settings.pins, needed) for needed in needs]
+    made: list[Pin] = []
     began = time.monotonic()
     with orchestration(session, session.settings) as settings:
         store = session.open_store()
         tip = store.tip().sequence
-        pin = flow(params, settings, *pins)
+        yield lambda flow: made.append(flow(params, settings, *pins))
+    from flows.timing import work_seconds
+
+    [pin] = made
     spent, found = time.monotonic() - began, store.tip().sequence == tip
     work_seconds(settings.work_dir, pin.stage, [pin], spent, found=found)
     path = write_pin(settings.pins, pin)

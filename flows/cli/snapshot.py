@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from flows.cli.contents import names_of, show
-from flows.cli.launch import Injected, ParamsFile, Set, run_stage
+from flows.cli.launch import Injected, ParamsFile, Set, stage
 from flows.formatting import columns
 
 app = App(name="snapshot", help="Exact, reproducible sets of element versions.")
@@ -65,9 +65,10 @@ def pin(
         Name the snapshot, for good.
     """
     if not elements:
-        from flows.pin_snapshot import pin_snapshot
+        with stage(session, params, set_, "memory", "indexes") as run:
+            from flows.pin_snapshot import pin_snapshot
 
-        run_stage(session, params, set_, pin_snapshot, "memory", "indexes")
+            run(pin_snapshot)
         return
     from flows.cli.naming import pin as pin_set
     from store.selection import choose, closure

@@ -1,22 +1,27 @@
 """Consolidation of shadows (ANNEAL): how much of what was written is kept, by forward passes."""
 
-from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
-from tasks.anneal.consolidation import Found, run_search
-from tasks.anneal.objective import Objective, Scored
-from tasks.anneal.params import BASELINES, AnnealParams, SearchName
-from tasks.anneal.population import Population, passages, plain_losses
-from tasks.anneal.sealed import ChunkLoss, chunk_losses
-from tasks.anneal.searches import search
-from tasks.anneal.step import (
-    before_and_after,
-    consolidate,
-    consolidation_recipe,
-    evaluate_shadow,
-    objective_of,
-    sealed_recipe,
-    search_alphas,
-)
-from tasks.anneal.texts import Texts, read_texts, sealed_parts, text_digests
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
+    from tasks.anneal.consolidation import Found, run_search
+    from tasks.anneal.objective import Objective, Scored
+    from tasks.anneal.params import BASELINES, AnnealParams, SearchName
+    from tasks.anneal.population import Population, passages, plain_losses
+    from tasks.anneal.sealed import ChunkLoss, chunk_losses
+    from tasks.anneal.searches import search
+    from tasks.anneal.step import (
+        before_and_after,
+        consolidate,
+        consolidation_recipe,
+        evaluate_shadow,
+        objective_of,
+        sealed_recipe,
+        search_alphas,
+    )
+    from tasks.anneal.texts import Texts, read_texts, sealed_parts, text_digests
 
 __all__ = [
     "BASELINES",
@@ -49,3 +54,5 @@ __all__ = [
     "stages_recipe",
     "text_digests",
 ]
+
+export_lazily(__name__)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tasks.audit.documents import AuditDocuments
 from tasks.progress import Progress, silent
 
-LONGEST_SHINGLE = 4
 _KEPT_SETS = 4096
 """Documents whose sets of shingles are kept between comparisons."""
 

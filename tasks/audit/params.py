@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.audit.jaccard import LONGEST_SHINGLE
+LONGEST_SHINGLE = 4
+"""Tokens of the longest shingle that is one 64-bit number."""
 
 
 class AuditParams(BaseModel):

@@ -1,16 +1,21 @@
 """The codec: frozen token codes, and the attention-free map between a block of tokens and its cell."""
 
-from tasks.codec.adapt import CellAdam, read_candidates_with_gradient, read_with_gradient
-from tasks.codec.binary16 import CODE_BITS, MAX_VOCABULARY, Binary16, check_vocabulary, orthogonal_lift
-from tasks.codec.blocks import PAD, blocks
-from tasks.codec.candidates import Candidates, score_candidates
-from tasks.codec.groups import BlockGroups, group_documents
-from tasks.codec.model import Codec, freeze, load_codec, parent_means
-from tasks.codec.params import CodecArchitecture, CodecParams
-from tasks.codec.reading import Reading, Recall, read_cells, read_with_rivals, score_slots
-from tasks.codec.rounding import CellDtype, as_stored, dequantise, quantise, stored_bytes
-from tasks.codec.step import open_codec, train_codec
-from tasks.codec.train import Trainer, cross_entropy, train, validate
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.codec.adapt import CellAdam, read_candidates_with_gradient, read_with_gradient
+    from tasks.codec.binary16 import CODE_BITS, MAX_VOCABULARY, Binary16, check_vocabulary, orthogonal_lift
+    from tasks.codec.blocks import PAD, blocks
+    from tasks.codec.candidates import Candidates, score_candidates
+    from tasks.codec.groups import BlockGroups, group_documents
+    from tasks.codec.model import Codec, freeze, load_codec, parent_means
+    from tasks.codec.params import CellDtype, CodecArchitecture, CodecParams
+    from tasks.codec.reading import Reading, Recall, read_cells, read_with_rivals, score_slots
+    from tasks.codec.rounding import as_stored, dequantise, quantise, stored_bytes
+    from tasks.codec.step import open_codec, train_codec
+    from tasks.codec.train import Trainer, cross_entropy, train, validate
 
 __all__ = [
     "CODE_BITS",
@@ -50,3 +55,5 @@ __all__ = [
     "train_codec",
     "validate",
 ]
+
+export_lazily(__name__)

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from tasks.codec.candidates import Candidates, score_candidates
 from tasks.codec.model import Codec
+from tasks.codec.params import CellDtype
 from tasks.codec.reading import Reading, score_slots
-from tasks.codec.rounding import CellDtype, as_stored
+from tasks.codec.rounding import as_stored
 
 _BETA1 = 0.9
 _BETA2 = 0.99

@@ -1,12 +1,12 @@
 """Parameters of the codec: its architecture and its training."""
 
 from itertools import pairwise
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.codec.rounding import CellDtype
-
+CellDtype = Literal["bfloat16", "int8", "int4"]
+"""Number formats of stored cells."""
 LONGEST_SPAN = 4096
 """Cells of a parent: a document is read in groups of as many."""
 

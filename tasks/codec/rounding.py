@@ -1,11 +1,10 @@
 """The number formats of stored cells: bfloat16, or int8 or int4 with one float32 scale per cell."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-CellDtype = Literal["bfloat16", "int8", "int4"]
+from tasks.codec.params import CellDtype
+
 _INT8_MAX = 127
 _INT4_MAX = 7
 _INT4_ZERO = 8

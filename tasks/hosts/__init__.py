@@ -3,11 +3,16 @@
 A host is a Hugging Face directory, its identity the manifest of its tensors, configuration and tokenizer.
 """
 
-from tasks.hosts.conversion import convert_gguf, is_gguf
-from tasks.hosts.manifest import HostManifest, read_manifest
-from tasks.hosts.opening import Host, HostDtype, HostIdentity, end_of_sequence, host_dtype, load_host
-from tasks.hosts.params import HostParams
-from tasks.hosts.step import KeptHost, find_host, open_host, publish_host
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.hosts.conversion import convert_gguf, is_gguf
+    from tasks.hosts.manifest import HostManifest, read_manifest
+    from tasks.hosts.opening import Host, HostDtype, HostIdentity, end_of_sequence, host_dtype, load_host
+    from tasks.hosts.params import HostParams
+    from tasks.hosts.step import KeptHost, find_host, open_host, publish_host
 
 __all__ = [
     "Host",
@@ -26,3 +31,5 @@ __all__ = [
     "publish_host",
     "read_manifest",
 ]
+
+export_lazily(__name__)

@@ -1,13 +1,18 @@
 """Memories: documents as adapted cells under a frozen codec, checked as stored and published as elements."""
 
-from tasks.memory.cells import MemoryCells, decode_cells, encode_cells
-from tasks.memory.figures import SPAN, Figures, measure, pool
-from tasks.memory.outcome import Outcome, ShardResult, summarise
-from tasks.memory.params import MemoryParams
-from tasks.memory.record import missing_records, recorded
-from tasks.memory.step import build_shard
-from tasks.memory.tiles import Tiles
-from tasks.memory.worker import WorkedDocument, work_documents
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.memory.cells import MemoryCells, decode_cells, encode_cells
+    from tasks.memory.figures import SPAN, Figures, measure, pool
+    from tasks.memory.outcome import Outcome, ShardResult, summarise
+    from tasks.memory.params import MemoryParams
+    from tasks.memory.record import missing_records, recorded
+    from tasks.memory.step import build_shard
+    from tasks.memory.tiles import Tiles
+    from tasks.memory.worker import WorkedDocument, work_documents
 
 __all__ = [
     "SPAN",
@@ -28,3 +33,5 @@ __all__ = [
     "summarise",
     "work_documents",
 ]
+
+export_lazily(__name__)

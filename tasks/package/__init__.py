@@ -1,8 +1,13 @@
 """Portable evaluations: tasks, selected evidence and core in one export, scored again anywhere."""
 
-from tasks.package.posed import PosedTasks, load_posed
-from tasks.package.reproduction import ConditionLoss, Reproduction, compare
-from tasks.package.step import TOLERANCE, is_package, run_package, write_package
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.package.posed import PosedTasks, load_posed
+    from tasks.package.reproduction import ConditionLoss, Reproduction, compare
+    from tasks.package.step import TOLERANCE, is_package, run_package, write_package
 
 __all__ = [
     "TOLERANCE",
@@ -15,3 +20,5 @@ __all__ = [
     "run_package",
     "write_package",
 ]
+
+export_lazily(__name__)

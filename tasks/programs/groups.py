@@ -1,7 +1,6 @@
 """Parameter groups: one public configuration with its four recipes, and the seeded splits of groups."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from itertools import combinations, product
 
@@ -9,21 +8,13 @@ import numpy as np
 
 from tasks.errors import TooFewGroups
 from tasks.programs.candidates import Candidate, Family, Step, Value, execute
-from tasks.programs.params import ProgramsParams
+from tasks.programs.params import ProgramsParams, Split
 from tasks.programs.streams import stream
 
 RECIPES = 4
 """Recipes of each family, in the fixed order of prompts."""
 _PROBES = 256
 """Lists on which programs have to differ somewhere to count as different; numbers are tried one and all."""
-
-
-class Split(StrEnum):
-    """Splits that can be opened; the reserved groups are in none of them."""
-
-    TRAIN = "train"
-    DEVELOPMENT = "development"
-    PREFLIGHT = "preflight"
 
 
 @dataclass(frozen=True)

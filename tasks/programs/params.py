@@ -1,8 +1,17 @@
 """Parameters of the public programs: ranges of both families, splits of groups, inputs of an episode."""
 
+from enum import StrEnum
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Split(StrEnum):
+    """Splits that can be opened; the reserved groups are in none of them."""
+
+    TRAIN = "train"
+    DEVELOPMENT = "development"
+    PREFLIGHT = "preflight"
 
 
 class ArithmeticParams(BaseModel):

@@ -1,26 +1,31 @@
 """Retrieval: charts, dense keys and a reranker over what the memories of a snapshot decode to."""
 
-from tasks.retrieval.ask import AskedToken, Asker, AskHit
-from tasks.retrieval.baseline import DenseSearch, ElementSearch
-from tasks.retrieval.bm25 import BM25Search
-from tasks.retrieval.charts import Charts
-from tasks.retrieval.confidence import confidences
-from tasks.retrieval.cues import NO_TOKEN, changed_cues, corrupted
-from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
-from tasks.retrieval.evidence import Sources
-from tasks.retrieval.features import FEATURES
-from tasks.retrieval.hashing import inside, ngram_hashes
-from tasks.retrieval.hybrid import SIGNALS, Hybrid, Signals, decoded_texts, scrambled_sentences
-from tasks.retrieval.index import Candidate, Index
-from tasks.retrieval.lexicon import Lexicon, character_runs, words
-from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, holds_cue, is_right
-from tasks.retrieval.overlay import Overlay
-from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
-from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
-from tasks.retrieval.reranker import Reranker
-from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, index_memories, train_reranker
-from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
-from tasks.retrieval.text_search import TextSearch
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.retrieval.ask import AskedToken, Asker, AskHit
+    from tasks.retrieval.baseline import DenseSearch, ElementSearch
+    from tasks.retrieval.bm25 import BM25Search
+    from tasks.retrieval.charts import Charts
+    from tasks.retrieval.confidence import confidences
+    from tasks.retrieval.cues import NO_TOKEN, changed_cues, corrupted
+    from tasks.retrieval.dense import CodecCueEncoder, DenseIndex
+    from tasks.retrieval.evidence import Sources
+    from tasks.retrieval.features import FEATURES
+    from tasks.retrieval.hashing import inside, ngram_hashes
+    from tasks.retrieval.hybrid import SIGNALS, Hybrid, Signals, decoded_texts, scrambled_sentences
+    from tasks.retrieval.index import Candidate, Index
+    from tasks.retrieval.lexicon import Lexicon, character_runs, words
+    from tasks.retrieval.measure import RetrievalFigures, Searcher, evaluate, holds_cue, is_right
+    from tasks.retrieval.overlay import Overlay
+    from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
+    from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
+    from tasks.retrieval.reranker import Reranker
+    from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, index_memories, train_reranker
+    from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
+    from tasks.retrieval.text_search import TextSearch
 
 __all__ = [
     "FEATURES",
@@ -80,3 +85,5 @@ __all__ = [
     "value_tasks",
     "words",
 ]
+
+export_lazily(__name__)

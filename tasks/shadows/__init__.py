@@ -1,22 +1,27 @@
 """Shadows: additive matrices on some blocks of a frozen host that a text is written into (ANNEAL)."""
 
-from tasks.shadows.attachment import Attachment, attached
-from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
-from tasks.shadows.merging import merge
-from tasks.shadows.opening import KIND, find_shadow, open_shadow
-from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
-from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
-from tasks.shadows.stack import foundation, stack_refs, standing_on
-from tasks.shadows.step import (
-    WRITTEN,
-    merge_shadows,
-    read_domain,
-    shadow_element,
-    write_domain,
-    writing_recipe,
-)
-from tasks.shadows.text import Domain, digest_of, part, read_documents
-from tasks.shadows.writing import mean_loss, write_shadow
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.shadows.attachment import Attachment, attached
+    from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
+    from tasks.shadows.merging import merge
+    from tasks.shadows.opening import KIND, find_shadow, open_shadow
+    from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
+    from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
+    from tasks.shadows.stack import foundation, stack_refs, standing_on
+    from tasks.shadows.step import (
+        WRITTEN,
+        merge_shadows,
+        read_domain,
+        shadow_element,
+        write_domain,
+        writing_recipe,
+    )
+    from tasks.shadows.text import Domain, digest_of, part, read_documents
+    from tasks.shadows.writing import mean_loss, write_shadow
 
 __all__ = [
     "KIND",
@@ -51,3 +56,5 @@ __all__ = [
     "write_shadow",
     "writing_recipe",
 ]
+
+export_lazily(__name__)

@@ -1,30 +1,33 @@
 """Skills: programs for a bounded virtual machine, a controller that chooses one, and how results return."""
 
-from tasks.skills.answer import Answer, answer, read_prompts
-from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
-from tasks.skills.controller import Controller, load_controller
-from tasks.skills.machine import Execution, Step, Trap, execute
-from tasks.skills.operands import Operands, parse_numbers, parse_operands
-from tasks.skills.params import SkillsParams
-from tasks.skills.pipeline import Pipeline, Routed
-from tasks.skills.program import Division, Instruction, Opcode, Program, load_program, parse_program
-from tasks.skills.render import Interface, Renderer
-from tasks.skills.samples import SkillSample
-from tasks.skills.step import (
-    SkillSet,
-    evaluate_skills,
-    find_skill_set,
-    load_skill_samples,
-    open_pipeline,
-    open_program,
-    open_skill_core,
-    publish_program,
-    publish_programs,
-    train_controller,
-    train_core,
-    train_skill_tokenizer,
-)
-from tasks.skills.tasks import SkillTask, TaskMaker
+from typing import TYPE_CHECKING
+
+from store.exports import export_lazily
+
+if TYPE_CHECKING:
+    from tasks.skills.answer import Answer, answer, read_prompts
+    from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
+    from tasks.skills.controller import Controller, load_controller
+    from tasks.skills.machine import Execution, Step, Trap, execute
+    from tasks.skills.operands import Operands, parse_numbers, parse_operands
+    from tasks.skills.params import SkillsParams
+    from tasks.skills.pipeline import Pipeline, Routed
+    from tasks.skills.program import Division, Instruction, Opcode, Program, load_program, parse_program
+    from tasks.skills.published import open_program, publish_program, publish_programs
+    from tasks.skills.render import Interface, Renderer
+    from tasks.skills.samples import SkillSample
+    from tasks.skills.step import (
+        SkillSet,
+        evaluate_skills,
+        find_skill_set,
+        load_skill_samples,
+        open_pipeline,
+        open_skill_core,
+        train_controller,
+        train_core,
+        train_skill_tokenizer,
+    )
+    from tasks.skills.tasks import SkillTask, TaskMaker
 
 __all__ = [
     "OPERATIONS",
@@ -69,3 +72,5 @@ __all__ = [
     "train_core",
     "train_skill_tokenizer",
 ]
+
+export_lazily(__name__)

@@ -1,4 +1,4 @@
-"""The skills room's door to the store: programs, tokenizer, controller and core, and their evaluation."""
+"""The skills room's door to the store: tokenizer, controller and core, and their evaluation."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,13 +11,13 @@ from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.corpus import Tokenizer, load_tokenizer
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
-from tasks.skills.compiler import OPERATIONS, Operation, compile_operation
+from tasks.skills.compiler import OPERATIONS, Operation
 from tasks.skills.controller import load_controller
 from tasks.skills.controller import train_controller as train_controller_on
 from tasks.skills.params import SkillsParams
 from tasks.skills.phrasing import Split
 from tasks.skills.pipeline import Pipeline
-from tasks.skills.program import MEDIA, Program, load_program
+from tasks.skills.program import load_program
 from tasks.skills.recipes import (
     controller_recipe,
     core_recipe,
@@ -55,37 +55,6 @@ class SkillSet:
     def refs(self) -> list[Ref]:
         """All of its elements, programs first."""
         return [*self.programs.values(), self.tokenizer, self.controller, self.core]
-
-
-def publish_programs(store: Store, params: SkillsParams) -> dict[Operation, Ref]:
-    """Publish the five skills `skill/<operation>`, or find them published."""
-    recipes = {operation: program_recipe(params, operation).fingerprint for operation in OPERATIONS}
-    catalog = store.catalog()
-    found = {operation: catalog.find(recipe) for operation, recipe in recipes.items()}
-    missing = [
-        Element(
-            "skill",
-            operation.value,
-            compile_operation(operation, params.division).to_bytes(),
-            media=MEDIA,
-            provenance={"recipe": recipes[operation], "division": params.division.value},
-        )
-        for operation, row in found.items()
-        if row is None
-    ]
-    if missing:
-        store.publish(missing, message=f"Publish {len(missing)} arithmetic skills, {params.division.value}")
-    made = {element.full_name: element.ref for element in missing}
-    return {
-        operation: row.ref if row is not None else made[f"skill/{operation.value}"]
-        for operation, row in found.items()
-    }
-
-
-def publish_program(store: Store, name: str, program: Program) -> Ref:
-    """Publish a program as `skill/<name>`; the same program under the same name is the same version."""
-    element = Element("skill", name, program.to_bytes(), media=MEDIA)
-    return store.publish([element], message=f"Publish skill {name}")[0]
 
 
 def train_skill_tokenizer(store: Store, params: SkillsParams) -> Ref:
@@ -215,17 +184,6 @@ def find_skill_set(store: Store, params: SkillsParams) -> SkillSet:
     tokenizer = found(tokenizer_recipe(params))
     controller, core = controller_recipe(params, tokenizer), core_recipe(params, tokenizer)
     return SkillSet(programs, tokenizer, found(controller), found(core))
-
-
-def open_program(store: Store, name: str) -> tuple[Ref, Program]:
-    """The newest program `skill/<name>` of a store; raises `ElementNotFound` when there is none."""
-    row = store.catalog().latest(f"skill/{name.removeprefix('skill/')}")
-    if row is None:
-        raise ElementNotFound(
-            f"{store.url} has no skill {name}; `cellar skill show` lists those it has, and `cellar skill "
-            "build` makes the arithmetic ones"
-        )
-    return row.ref, load_program(store.read(row))
 
 
 def open_pipeline(store: Store, skills: SkillSet) -> Pipeline:
