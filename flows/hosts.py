@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def host_ref(store: Store, params: HostParams) -> Ref:
     """The newest host of that name; raises `UnknownHost`, which says how to bring one."""
-    from tasks.hosts.step import find_host
+    from tasks.hosts import find_host
 
     return find_host(store, params.name).ref
 

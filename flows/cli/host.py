@@ -10,7 +10,7 @@ from flows.formatting import columns
 
 if TYPE_CHECKING:
     from store import Ref, Store
-    from tasks.hosts.step import KeptHost
+    from tasks.hosts import KeptHost
 
 app = App(name="host", help="Hosts: frozen language models that residuals and shadows attach to.")
 
@@ -63,7 +63,7 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
     name
         Which one to check.
     """
-    from tasks.hosts.step import check_host, find_host, list_hosts
+    from tasks.hosts import find_host, list_hosts
 
     store = session.open_store()
     if name is None:
@@ -71,6 +71,8 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
         rows = [(one.ref.name, one.ref.version[:12], one.manifest.architecture, one.origin) for one in kept]
         session.emit([_record(one) for one in kept], columns(rows) if rows else ["no hosts"])
         return
+    from tasks.hosts.step import check_host
+
     found = find_host(store, name)
     with session.progress(f"check {name}", "MB") as progress:
         folder = check_host(session.settings.hosts, found, progress=progress)
@@ -87,7 +89,7 @@ def _places(session: Injected, command: str) -> "tuple[Path, Store]":
 
 
 def _emit_one(session: Injected, store: "Store", ref: "Ref") -> None:
-    from tasks.hosts.step import find_host
+    from tasks.hosts import find_host
 
     kept = find_host(store, ref.name.partition("/")[2])
     folder = session.settings.hosts / ref.name.partition("/")[2]

