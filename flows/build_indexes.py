@@ -21,7 +21,7 @@ def _build(settings: Settings, params: RetrievalParams, snapshot: str) -> list[s
 
 
 def _train(settings: Settings, params: RetrievalParams, index: list[str], codec: str) -> str:
-    from tasks.retrieval.step import IndexRefs
+    from tasks.retrieval import IndexRefs
     from tasks.retrieval.step import train_reranker as train
 
     prepare_threads(settings)

@@ -4,6 +4,7 @@ import ast
 import importlib
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,13 @@ EXECUTING_IMPORTS = {"pickle", "dill", "joblib", "shelve", "marshal", "cloudpick
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -31,7 +37,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Call):
             yield _dotted(node.func), node
 

@@ -17,13 +17,12 @@ from flows.updating.scope import Scope
 from store import Recipe, Ref, Row, Store
 from store.errors import SnapshotNotFound
 from store.snapshot import snapshot_id
-from tasks.assembly import select_elements
-from tasks.assembly.step import core_recipe
-from tasks.codec.step import codec_recipe
+from tasks.assembly import core_recipe, select_elements
+from tasks.codec import codec_recipe
 from tasks.corpus import is_worker_shard
 from tasks.corpus.step import tokenizer_recipe
-from tasks.evaluation.step import evaluation_recipe
-from tasks.memory.step import memory_recipe, rejection_recipe
+from tasks.evaluation import evaluation_recipe
+from tasks.memory import memory_recipe, rejection_recipe
 from tasks.progress import Progress, silent
 
 _LOOKED_AT = 100

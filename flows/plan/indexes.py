@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from flows.plan.steps import Known
 from store import Ref
+from tasks.retrieval import IndexRefs, charts_recipe, dense_recipe, readout_recipe, reranker_recipe
 from tasks.retrieval.params import RetrievalParams
-from tasks.retrieval.step import IndexRefs, charts_recipe, dense_recipe, readout_recipe, reranker_recipe
 
 INDEX = "main"
 NAMES = tuple(f"index/{INDEX}/{part}" for part in ("readout", "dense", "charts"))

@@ -16,8 +16,8 @@ from flows.updating.head_state import HeadState
 from flows.updating.scope import Scope
 from store import Ref, Store
 from tasks.corpus import CorpusPreview, preview
+from tasks.memory import memory_recipe, rejection_recipe
 from tasks.memory.params import MemoryParams
-from tasks.memory.step import memory_recipe, rejection_recipe
 from tasks.progress import Progress, silent
 
 _SHOWN = 3

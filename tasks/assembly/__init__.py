@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         check_train_split,
         language_documents,
         open_tables,
-        select_elements,
         worker_documents,
     )
     from tasks.assembly.model import CoreState, ResidualCore, load_core
@@ -41,7 +40,9 @@ if TYPE_CHECKING:
         train_cross_reading,
     )
     from tasks.assembly.readout import CellTable, TokenTable
+    from tasks.assembly.recipes import core_recipe
     from tasks.assembly.residual import Field, energy, external_residual, gather_field, substep
+    from tasks.assembly.selection import select_elements
     from tasks.assembly.step import open_core, open_reading, train_core, train_reading
     from tasks.assembly.train import (
         CoreTrainer,
@@ -89,6 +90,7 @@ __all__ = [
     "chance_agreement",
     "check_train_split",
     "core_accounts",
+    "core_recipe",
     "energy",
     "external_residual",
     "gather_field",

@@ -1,6 +1,6 @@
 """What trainings and evaluations of a core read: memories of one side of the split, and their documents."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from store import Ref, Row, Snapshot, Store
 from tasks.assembly.readout import CellTable, TokenTable
 from tasks.codec import Codec
-from tasks.corpus import Document, Split, Tokenizer, element_split, is_worker_shard, load_shard
+from tasks.corpus import Document, Tokenizer, element_split, is_worker_shard, load_shard
 from tasks.errors import TooLittleText
 from tasks.memory import decode_cells
 
@@ -24,22 +24,6 @@ def check_train_split(snapshot: Snapshot) -> None:
             f"snapshot {snapshot.id[:12]} holds {found} train-split memories, training a core needs "
             f"{LEAST_ELEMENTS}; give a larger corpus, or lower the thresholds of publication"
         )
-
-
-def select_elements(memories: Iterable[Row], most: int) -> dict[Split, list[Row]]:
-    """The train- and validation-split ones of a snapshot's memories by name, at most `most` of each.
-
-    Where there are more, the first by version are taken: a sample that no name order biases.
-    """
-    chosen: dict[Split, list[Row]] = {"train": [], "validation": []}
-    for row in memories:
-        split = element_split(row.name)
-        if split in chosen:
-            chosen[split].append(row)
-    return {
-        split: sorted(sorted(rows, key=lambda row: row.version)[:most], key=lambda row: row.name)
-        for split, rows in chosen.items()
-    }
 
 
 def language_documents(store: Store, shards: Sequence[Ref], tokenizer: Tokenizer) -> list[NDArray[np.uint16]]:

@@ -1,12 +1,12 @@
 """The assembly room's door to the store: train a core, or what reads for it, on a snapshot, or find them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
-from store import Element, Recipe, Ref, Row, Snapshot, Store
+from store import Element, Ref, Snapshot, Store
 from tasks.assembly.accounts import core_accounts
 from tasks.assembly.batches import AttachmentRows, LanguageStream
 from tasks.assembly.inputs import (
@@ -14,26 +14,23 @@ from tasks.assembly.inputs import (
     check_train_split,
     language_documents,
     open_tables,
-    select_elements,
     worker_documents,
 )
 from tasks.assembly.model import ResidualCore, load_core
 from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.assembly.reading import CrossReading, load_reading
 from tasks.assembly.reading_training import ReadingRows, train_cross_reading
+from tasks.assembly.recipes import core_recipe, reading_recipe
+from tasks.assembly.selection import select_elements
 from tasks.assembly.train import TrainingData, new_core, train
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.codec import Codec, load_codec
 from tasks.corpus import (
     EOS,
-    Split,
     load_tokenizer,
 )
 from tasks.processor import product_dtype
 from tasks.progress import Progress, silent
-
-RECIPE = "assembly.train_core/1"
-READING_RECIPE = "assembly.train_reading/1"
 
 
 def train_core(
@@ -175,20 +172,6 @@ def train_reading(
     return publish_trained(store, element, checkpoints, message=message)
 
 
-def reading_recipe(
-    params: ReadingParams,
-    core: Ref,
-    codec: Ref,
-    corpus: Sequence[Ref],
-    chosen: Mapping[Split, Sequence[Row]],
-) -> Recipe:
-    """How the cross-reading of a core is made of `chosen` memories and of the shards of their corpus."""
-    memories = [*chosen["train"], *chosen["validation"]]
-    inputs = [core.version, codec.version]
-    inputs += [ref.version for ref in corpus] + [row.version for row in memories]
-    return Recipe(READING_RECIPE, params.identity(), tuple(inputs))
-
-
 def open_reading(store: Store, ref: Ref, codec: Codec) -> CrossReading:
     """The frozen cross-reading behind a reference, by the vocabulary head of its codec."""
     return load_reading(store.read(ref), codec.head.weight.detach())
@@ -197,18 +180,3 @@ def open_reading(store: Store, ref: Ref, codec: Codec) -> CrossReading:
 def open_core(store: Store, ref: Ref) -> ResidualCore:
     """The frozen core behind a reference."""
     return load_core(store.read(ref))
-
-
-def core_recipe(
-    params: AssemblyParams,
-    codec: Ref,
-    tokenizer: Ref,
-    corpus: Sequence[Ref],
-    chosen: Mapping[Split, Sequence[Row]],
-) -> Recipe:
-    """How the core is made of `chosen` memories, see `select_elements`, and of the shards of their corpus."""
-    shards = sorted(corpus, key=lambda ref: ref.name)
-    memories = [*chosen["train"], *chosen["validation"]]
-    inputs = [codec.version, tokenizer.version]
-    inputs += [ref.version for ref in shards] + [row.version for row in memories]
-    return Recipe(RECIPE, params.model_dump(mode="json"), tuple(inputs))

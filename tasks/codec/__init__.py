@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tasks.codec.model import Codec, freeze, load_codec, parent_means
     from tasks.codec.params import CellDtype, CodecArchitecture, CodecParams
     from tasks.codec.reading import Reading, Recall, read_cells, read_with_rivals, score_slots
+    from tasks.codec.recipes import codec_recipe
     from tasks.codec.rounding import as_stored, dequantise, quantise, stored_bytes
     from tasks.codec.step import open_codec, train_codec
     from tasks.codec.train import Trainer, cross_entropy, train, validate
@@ -35,6 +36,7 @@ __all__ = [
     "as_stored",
     "blocks",
     "check_vocabulary",
+    "codec_recipe",
     "cross_entropy",
     "dequantise",
     "freeze",

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from store import Element, Recipe, Ref, Store
+from store import Element, Ref, Store
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.codec.binary16 import check_vocabulary
 from tasks.codec.groups import group_documents
 from tasks.codec.model import Codec, load_codec
 from tasks.codec.params import CodecParams
+from tasks.codec.recipes import codec_recipe
 from tasks.codec.train import train, validate
 from tasks.corpus import is_worker_shard, load_shard, load_tokenizer
 from tasks.progress import Progress, silent
-
-RECIPE = "codec.train/1"
 
 
 def train_codec(
@@ -80,13 +79,6 @@ def train_codec(
     )
     message = f"Publish codec {params.name}, {params.steps} updates on {len(training)} documents"
     return publish_trained(store, element, checkpoints, message=message)
-
-
-def codec_recipe(params: CodecParams, corpus: Sequence[Ref], tokenizer: Ref) -> Recipe:
-    """How the codec of these shards is made, of which the odd ones do not count, and of a tokenizer."""
-    shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
-    inputs = (tokenizer.version, *(ref.version for ref in shards))
-    return Recipe(RECIPE, params.model_dump(mode="json"), inputs)
 
 
 def open_codec(store: Store, ref: Ref) -> Codec:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         publish_evaluation,
     )
     from tasks.evaluation.reading import ReadingEvaluator, ReadingPlan, Shelf, plan_reading, reading_family
+    from tasks.evaluation.recipes import evaluation_recipe
     from tasks.evaluation.run import Evaluator
     from tasks.evaluation.samples import Sample, encode_samples, load_samples
     from tasks.evaluation.score import Scores, greedy, score
@@ -73,6 +74,7 @@ __all__ = [
     "encode_samples",
     "evaluate_attachment",
     "evaluate_reading",
+    "evaluation_recipe",
     "find_evaluation",
     "gains",
     "greedy",

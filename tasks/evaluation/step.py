@@ -15,6 +15,7 @@ from tasks.evaluation.addressing import address
 from tasks.evaluation.params import EvaluationParams
 from tasks.evaluation.publication import PublishedEvaluation, Table, find_evaluation, publish_evaluation
 from tasks.evaluation.reading import ReadingEvaluator, plan_reading
+from tasks.evaluation.recipes import evaluation_recipe
 from tasks.evaluation.run import Evaluator
 from tasks.evaluation.samples import encode_samples
 from tasks.evaluation.setting import EvaluationSetting
@@ -22,7 +23,6 @@ from tasks.evaluation.summary import QUESTION_ONLY, summarise
 from tasks.progress import Progress, silent
 from tasks.retrieval import Index, TextSearch, audit
 
-RECIPE = "evaluation.attachment/2"
 READING_RECIPE = "evaluation.reading/2"
 SAMPLES_RECIPE = "evaluation.samples/1"
 
@@ -186,10 +186,3 @@ def evaluate_reading(
     )
     discard(checkpoints)
     return published
-
-
-def evaluation_recipe(params: EvaluationParams, snapshot: str, core: Ref, corpus: Sequence[Ref]) -> Recipe:
-    """How the evaluation of the snapshot of an id is made against a core, with the shards of its corpus."""
-    shards = sorted(corpus, key=lambda ref: ref.name)
-    inputs = (snapshot, core.version, *(ref.version for ref in shards))
-    return Recipe(RECIPE, params.model_dump(mode="json"), inputs)

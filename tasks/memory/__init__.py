@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tasks.memory.figures import SPAN, Figures, measure, pool
     from tasks.memory.outcome import Outcome, ShardResult, summarise
     from tasks.memory.params import MemoryParams
+    from tasks.memory.recipes import memory_recipe, rejection_recipe
     from tasks.memory.record import missing_records, recorded
     from tasks.memory.step import build_shard
     from tasks.memory.tiles import Tiles
@@ -27,9 +28,11 @@ __all__ = [
     "decode_cells",
     "encode_cells",
     "measure",
+    "memory_recipe",
     "missing_records",
     "pool",
     "recorded",
+    "rejection_recipe",
     "summarise",
     "work_documents",
 ]

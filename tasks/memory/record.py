@@ -12,17 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from store import Element, Ref, Row, Store, canonical_json, fingerprint
+from store import Element, Ref, Row, Store, canonical_json
 from store.errors import IntegrityError, KeyMissing
 from tasks.corpus import Document
 from tasks.errors import BadPayload
 from tasks.memory.figures import Figures
 from tasks.memory.outcome import Outcome, ShardResult
 from tasks.memory.params import MemoryParams
+from tasks.memory.recipes import rejection_recipe, shard_recipe
 from tasks.tables import load_table
 
-REJECTION_RECIPE = "memory.rejection/1"
-SHARD_RECIPE = "memory.shard/1"
 _JSON = "application/json"
 _PARQUET = "application/vnd.apache.parquet"
 _TYPES = {"int": pa.int64(), "float": pa.float64()}
@@ -31,11 +30,6 @@ _COLUMNS = {"name": pa.string(), "version": pa.string(), **_FIGURES}
 _WHAT = "the outcomes of a shard"
 _DAMAGE = (IntegrityError, KeyMissing, BadPayload)
 _LOG = logging.getLogger(__name__)
-
-
-def rejection_recipe(recipe: str) -> str:
-    """Fingerprint of the record that the document whose memory has this `recipe` was rejected."""
-    return fingerprint(REJECTION_RECIPE, params={}, inputs=[recipe])
 
 
 def rejection(document: Document, recipe: str, figures: Figures) -> Element:
@@ -48,12 +42,6 @@ def rejection(document: Document, recipe: str, figures: Figures) -> Element:
         provenance={"recipe": rejection_recipe(recipe), "memory": recipe},
         facts=figures.to_dict(),
     )
-
-
-def shard_recipe(params: MemoryParams, shard: Ref, tokenizer: Ref, codec: Ref) -> str:
-    """Fingerprint of the outcomes of a shard's documents."""
-    inputs = [shard.version, codec.version, tokenizer.version]
-    return fingerprint(SHARD_RECIPE, params=params.identity(), inputs=inputs)
 
 
 def shard_record(params: MemoryParams, result: ShardResult, tokenizer: Ref, codec: Ref) -> Element:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from store import Build, Element, Receipt, Recipe, Ref, Store, fingerprint
+from store import Build, Element, Receipt, Ref, Store, fingerprint
 from tasks.codec import Codec, load_codec
 from tasks.corpus import Document, Tokenizer, is_worker_shard, load_shard, load_tokenizer
 from tasks.errors import TaskError
@@ -12,14 +12,14 @@ from tasks.memory.cells import decode_cells, encode_cells
 from tasks.memory.figures import Figures, measure
 from tasks.memory.outcome import Outcome, ShardResult
 from tasks.memory.params import MemoryParams
-from tasks.memory.record import missing_records, recorded, rejection, rejection_recipe
+from tasks.memory.recipes import memory_recipe, rejection_recipe
+from tasks.memory.record import missing_records, recorded, rejection
 from tasks.memory.scoring import worker_products
 from tasks.memory.worker import work_documents
 from tasks.progress import Progress, silent
 
-__all__ = ["build_shard", "memory_recipe", "missing_records", "recorded", "rejection_recipe"]
+__all__ = ["build_shard", "missing_records", "recorded"]
 
-RECIPE = "memory.build/2"
 UNIT_RECIPE = "memory.unit/1"
 
 Advance = Callable[[float], None]
@@ -68,11 +68,6 @@ def build_shard(
         worked += computed
         progress(start + len(chosen), len(documents))
     return ShardResult(shard, tuple(receipts), tuple(outcomes), worked)
-
-
-def memory_recipe(params: MemoryParams, name: str, digest: str, tokenizer: Ref, codec: Ref) -> Recipe:
-    """How the memory of a document is made, of its name and the digest of its text."""
-    return Recipe(RECIPE, {"name": name, **params.identity()}, (digest, codec.version, tokenizer.version))
 
 
 class _Worker:

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
     from tasks.retrieval.overlay import Overlay
     from tasks.retrieval.params import ChartParams, RerankerParams, RetrievalParams, SearchParams
     from tasks.retrieval.readout import DecodedMemory, MemoryRecord, Readout, ReadoutAudit, audit, decode
+    from tasks.retrieval.recipes import (
+        IndexRefs,
+        charts_recipe,
+        dense_recipe,
+        readout_recipe,
+        reranker_recipe,
+    )
     from tasks.retrieval.reranker import Reranker
-    from tasks.retrieval.step import IndexRefs, audit_readout, build_indexes, index_memories, train_reranker
+    from tasks.retrieval.step import audit_readout, build_indexes, index_memories, train_reranker
     from tasks.retrieval.tasks import CueTask, prefix_tasks, quote_tasks, rare_tokens, span_tasks, value_tasks
     from tasks.retrieval.text_search import TextSearch
 
@@ -66,10 +73,12 @@ __all__ = [
     "build_indexes",
     "changed_cues",
     "character_runs",
+    "charts_recipe",
     "confidences",
     "corrupted",
     "decode",
     "decoded_texts",
+    "dense_recipe",
     "evaluate",
     "holds_cue",
     "index_memories",
@@ -79,6 +88,8 @@ __all__ = [
     "prefix_tasks",
     "quote_tasks",
     "rare_tokens",
+    "readout_recipe",
+    "reranker_recipe",
     "scrambled_sentences",
     "span_tasks",
     "train_reranker",

@@ -138,21 +138,6 @@ def test_a_full_disk_is_storage_that_is_unavailable(capsys: pytest.CaptureFixtur
     assert "no space is left for /tmp/spill" in capsys.readouterr().err
 
 
-def test_help_answers_without_loading_what_commands_need(workplace: Path) -> None:
-    program = (
-        "import sys; from flows.cli import main; main(['--help']); main(['corpus', 'build', '--help']); "
-        "heavy = {'torch', 'prefect', 'pyarrow', 'numpy', 'boto3', 'pydantic'} & set(sys.modules); "
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=workplace, capture_output=True, text=True
-    )
-
-    assert result.returncode == 0, result.stderr
-    assert "Exit codes: 0 done" in result.stdout
-
-
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_says_how_to_go_on_and_publishes_nothing(
     workplace: Path, kill: signal.Signals
