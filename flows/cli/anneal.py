@@ -162,7 +162,10 @@ def attach(
         host = open_host(session.settings, store, chosen.host)
         refs, before, after = before_and_after(store, host, names, text, tokens=tokens)
     made = {"shadows": [str(ref) for ref in refs], "text": text, "attached": after, "detached": before}
-    lines = [*(f"shadow    {ref}" for ref in refs), f"attached  {after}", f"detached  {before}"]
+    told = (
+        f"{name:<9} {' '.join(found.split())}" for name, found in (("attached", after), ("detached", before))
+    )
+    lines = [*(f"shadow    {ref}" for ref in refs), *told]
     session.emit(made, lines)
 
 
