@@ -6,11 +6,12 @@ from store.exports import export_lazily
 
 if TYPE_CHECKING:
     from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
+    from tasks.anneal.cards import continuation
     from tasks.anneal.consolidation import Found, run_search
     from tasks.anneal.objective import Objective, Scored
     from tasks.anneal.params import BASELINES, AnnealParams, SearchName
     from tasks.anneal.population import Population, passages, plain_losses
-    from tasks.anneal.sealed import ChunkLoss, chunk_losses
+    from tasks.anneal.sealed import ChunkLoss, chunk_losses, compared
     from tasks.anneal.searches import search
     from tasks.anneal.step import (
         before_and_after,
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
         sealed_recipe,
         search_alphas,
     )
-    from tasks.anneal.texts import Texts, read_texts, sealed_parts, text_digests
+    from tasks.anneal.texts import (
+        Texts,
+        read_retention,
+        read_texts,
+        sealed_chunks,
+        sealed_parts,
+        text_digests,
+    )
 
 __all__ = [
     "BASELINES",
@@ -36,16 +44,20 @@ __all__ = [
     "Texts",
     "before_and_after",
     "chunk_losses",
+    "compared",
     "consolidate",
     "consolidation_recipe",
+    "continuation",
     "evaluate_shadow",
     "evaluate_stages",
     "forgetting",
     "objective_of",
     "passages",
     "plain_losses",
+    "read_retention",
     "read_texts",
     "run_search",
+    "sealed_chunks",
     "sealed_parts",
     "sealed_recipe",
     "search",

@@ -1,5 +1,6 @@
 """The texts of a consolidation: a domain and what must not get worse, each in parts that never meet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,19 +38,18 @@ class Texts:
 
 def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
     """Domain and retention texts, parted; raises `BadCorpus` where no retention text is named."""
+    retention = read_retention(store, host, anneal, seed=shadow.seed)
+    return Texts(read_domain(store, host, shadow), retention)
+
+
+def read_retention(store: Store, host: "Host", anneal: AnnealParams, *, seed: int) -> tuple[Domain, ...]:
+    """The retention texts, parted in an order that `seed` draws; raises `BadCorpus` where none is named."""
     _check_named(anneal)
     parted = [
-        part(
-            read_documents(store, source),
-            host.encode,
-            host.end,
-            _share(anneal),
-            train_tokens=0,
-            seed=shadow.seed,
-        )
+        part(read_documents(store, source), host.encode, host.end, _share(anneal), train_tokens=0, seed=seed)
         for source in anneal.retention
     ]
-    return Texts(read_domain(store, host, shadow), tuple(parted))
+    return tuple(parted)
 
 
 def text_digests(store: Store, shadow: ShadowParams, anneal: AnnealParams) -> tuple[str, ...]:
@@ -68,9 +68,12 @@ def _check_named(anneal: AnnealParams) -> None:
 
 def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:
     """Sealed chunks of `length` token ids: of the domain (N, T), of all retention texts (M, T)."""
-    domain_NT = passages(texts.domain.sealed_T, len(texts.domain.sealed_T) // length, length)
-    probes = [passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts.retention]
-    return domain_NT, torch.cat(probes)
+    return sealed_chunks([texts.domain], length), sealed_chunks(texts.retention, length)
+
+
+def sealed_chunks(texts: Sequence[Domain], length: int) -> Tensor:
+    """Sealed chunks of `length` token ids of some texts, one after another: (N, T)."""
+    return torch.cat([passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts])
 
 
 def _share(anneal: AnnealParams) -> HeldParams:

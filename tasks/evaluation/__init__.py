@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tasks.evaluation.evidence import EvidenceReader, Shown
     from tasks.evaluation.gains import Gains, gains
     from tasks.evaluation.language import LanguageFigures, language_figures
+    from tasks.evaluation.pairing import paired_figures
     from tasks.evaluation.params import MOST_RESAMPLES, MOST_TASKS, EvaluationParams
     from tasks.evaluation.publication import (
         PublishedEvaluation,
@@ -84,6 +85,7 @@ __all__ = [
     "make_tasks",
     "named_elements",
     "newest_evaluation",
+    "paired_figures",
     "peak_rss_bytes",
     "plan_evidence",
     "plan_reading",

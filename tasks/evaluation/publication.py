@@ -14,6 +14,8 @@ SubjectName = Literal[
     "addressing",
     "anneal",
     "audit",
+    "composition",
+    "facts",
     "questions",
     "rate",
     "reading",

@@ -1,0 +1,253 @@
+"""The facts room's door to the store: lessons written into shadows, and what a host then knows."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from store import Recipe, Ref, Store
+from tasks.anneal import AnnealParams, ChunkLoss, chunk_losses, compared, read_retention, sealed_chunks
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained, write_whole
+from tasks.errors import BadPayload, StaleInputs
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
+from tasks.facts.asking import FactSample, ask_facts
+from tasks.facts.lesson import Taught, lesson_of
+from tasks.facts.params import FactsParams, Lesson
+from tasks.facts.summary import HOST, summarise
+from tasks.facts.world import Fact, made_up_facts
+from tasks.progress import Progress, silent, turn_of
+from tasks.shadows import (
+    KIND,
+    WRITTEN,
+    Shadow,
+    ShadowParams,
+    attached,
+    new_shadow,
+    open_shadow,
+    shadow_element,
+    stack_refs,
+    standing_on,
+    write_shadow,
+)
+from tasks.tables import encode_records, load_records
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+SUBJECT: SubjectName = "facts"
+SAMPLES_RECIPE = "evaluation.facts.samples/1"
+RETENTION_RECIPE = "evaluation.facts.retention/1"
+
+
+def teach(
+    store: Store,
+    host: "Host",
+    shadow: ShadowParams,
+    params: FactsParams,
+    lesson: Lesson,
+    *,
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> Ref:
+    """Publish `shadow/<name>.<lesson>.written`, a lesson at full strength, or find it.
+
+    It is written as any text is, with the layers, chunks and steps of `shadow`, on top of `shadow.onto`. With
+    `work_dir` an interrupted lesson continues, bit for bit. `progress` counts chunks.
+    """
+    taught = lesson_of(lesson, made_up_facts(params), host.encode, params)
+    onto = stack_refs(store, shadow.onto)
+    recipe = _lesson_recipe(host, shadow, taught, onto)
+    name = lesson_name(params, lesson)
+    if (row := store.catalog().find(recipe.fingerprint)) is not None and row.ref.name == f"{KIND}{name}":
+        return row.ref
+    zero = new_shadow(host, shadow.layers, document=taught.digest, seeds={"facts": params.seed})
+    writing = shadow.model_copy(update={"chunks": len(taught.tokens_T) // shadow.chunk_tokens + 1})
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    with standing_on(store, host, onto):
+        written = write_shadow(
+            host, zero, taught.tokens_T, writing, progress=progress, checkpoints=checkpoints
+        )
+    element = shadow_element(
+        name,
+        written,
+        host=host.ref,
+        requires=tuple(ref.version for ref in onto),
+        provenance={
+            "recipe": recipe.fingerprint,
+            "params": recipe.params,
+            "lesson": lesson,
+            "facts": params.identity(),
+            "onto": [str(ref) for ref in onto],
+        },
+        facts={
+            "chunks": len(written.losses),
+            "mentions": taught.mentions,
+            "tokens": len(taught.tokens_T),
+            "stopped": written.stopped,
+        },
+    )
+    message = f"Teach {lesson} lesson {params.name} in {len(written.losses)} chunks"
+    return publish_trained(store, element, checkpoints, message=message)
+
+
+def evaluate_facts(
+    store: Store,
+    host: "Host",
+    shadow: ShadowParams,
+    params: FactsParams,
+    anneal: AnnealParams,
+    *,
+    progress: Progress = silent,
+    work_dir: Path | None = None,
+) -> PublishedEvaluation:
+    """Ask the host for every fact, untaught and with each lesson at full strength, and score retention text.
+
+    Publishes `evaluation/<name>.facts` with its `samples` (one row per condition, fact and framing) and
+    `retention` (the loss of every sealed chunk), or returns what is published for the same. With `work_dir`
+    finished conditions of an interrupted evaluation are not asked again. `progress` counts facts.
+
+    Raises `ElementNotFound` when a lesson is not written, `StaleInputs` when it is of other facts, and
+    `BadCorpus` where no retention text is named.
+    """
+    facts = made_up_facts(params)
+    onto = stack_refs(store, shadow.onto)
+    lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
+    opened = {lesson: open_shadow(store, lesson_name(params, lesson), host) for lesson in lessons}
+    for lesson, (ref, written) in opened.items():
+        if written.document != lessons[lesson].digest:
+            raise StaleInputs(f"{ref} was taught other facts; run `cellar anneal facts` again")
+    refs = [ref for ref, _ in opened.values()]
+    retention = read_retention(store, host, anneal, seed=shadow.seed)
+    sealed = anneal.sealed
+    options = {
+        **params.identity(),
+        "sealed": sealed.model_dump(mode="json"),
+        "held": anneal.held.model_dump(mode="json"),
+        "order": shadow.seed,
+        "dtype": _dtype(host),
+    }
+    inputs = (host.ref.version, *(ref.version for ref in (*onto, *refs)), *(one.digest for one in retention))
+    recipe = Recipe("facts.evaluate/1", options, inputs).fingerprint
+    if (known := find_evaluation(store, recipe)) is not None:
+        return known
+    began = time.monotonic()
+    chunks_NT = sealed_chunks(retention, sealed.chunk_tokens)
+    samples: list[FactSample] = []
+    losses = {}
+    kept = _Kept(work_dir, recipe)
+    conditions: dict[str, Shadow | None] = {HOST: None}
+    conditions |= {lesson: written for lesson, (_, written) in opened.items()}
+    with standing_on(store, host, onto):
+        for done, (condition, taught) in enumerate(conditions.items()):
+            report = turn_of(progress, done, len(conditions))
+            with ExitStack() as stack:
+                if taught is not None:
+                    stack.enter_context(attached(host, taught))
+                found = kept.load(condition) or ask_facts(
+                    host, facts, condition, said_tokens=params.said_tokens, progress=report
+                )
+                kept.keep(condition, found)
+                losses[condition] = chunk_losses(host, chunks_NT)
+            samples += found
+    chunk_samples = [
+        ChunkLoss("retention", condition, chunk, float(loss))
+        for condition, losses_N in losses.items()
+        for chunk, loss in enumerate(losses_N)
+    ]
+    summary = {
+        "protocol": "made-up facts asked for in framings that no lesson uses, shadows at full strength",
+        "host": str(host.ref),
+        "facts": [_shown(fact) for fact in facts],
+        "lessons": {lesson: _told(store, ref, lessons[lesson]) for lesson, (ref, _) in opened.items()},
+        **summarise(samples, params),
+        "retention": {"chunks": len(chunks_NT), "host_loss": float(losses[HOST].mean())},
+        "drift": compared(losses, sealed, sign=1, seed=params.seed),
+        "settings": {"facts": options, "shadow": _writing_options(host, shadow)},
+    }
+    made = publish_evaluation(
+        store,
+        f"{params.name}.facts",
+        summary,
+        {
+            "samples": Table(encode_records(FactSample, samples), len(samples), SAMPLES_RECIPE),
+            "retention": Table(
+                encode_records(ChunkLoss, chunk_samples), len(chunk_samples), RETENTION_RECIPE
+            ),
+        },
+        recipe=recipe,
+        requires=[host.ref.version, *(ref.version for ref in (*onto, *refs))],
+        provenance={"subject": SUBJECT, "host": str(host.ref)},
+        costs={"seconds": time.monotonic() - began},
+        message=f"Ask for {len(facts)} facts after {len(refs)} lessons",
+    )
+    kept.remove(conditions)
+    return made
+
+
+def lesson_name(params: FactsParams, lesson: Lesson) -> str:
+    """What the shadow of a lesson is called, without its kind."""
+    return f"{params.name}.{lesson}{WRITTEN}"
+
+
+class _Kept:
+    """Samples of finished conditions in the work folder, until the evaluation is published."""
+
+    def __init__(self, folder: Path | None, recipe: str) -> None:
+        self._folder = folder
+        self._recipe = recipe
+
+    def load(self, condition: str) -> list[FactSample] | None:
+        """What was kept of a condition; a damaged file counts as none."""
+        path = self._path(condition)
+        if path is None or not path.is_file():
+            return None
+        try:
+            return load_records(path.read_bytes(), FactSample, what="a table of fact samples")
+        except BadPayload:
+            return None
+
+    def keep(self, condition: str, samples: list[FactSample]) -> None:
+        """Keep a finished condition."""
+        if (path := self._path(condition)) is not None:
+            write_whole(path, encode_records(FactSample, samples), what="answers on facts")
+
+    def remove(self, conditions: Mapping[str, Any]) -> None:
+        """Remove what was kept."""
+        for condition in conditions:
+            if (path := self._path(condition)) is not None:
+                path.unlink(missing_ok=True)
+
+    def _path(self, condition: str) -> Path | None:
+        return None if self._folder is None else self._folder / f"{self._recipe}.{condition}.parquet"
+
+
+def _lesson_recipe(host: "Host", shadow: ShadowParams, taught: Taught, onto: tuple[Ref, ...]) -> Recipe:
+    inputs = (host.ref.version, taught.digest, *(ref.version for ref in onto))
+    return Recipe("facts.teach/1", _writing_options(host, shadow), inputs)
+
+
+def _writing_options(host: "Host", shadow: ShadowParams) -> dict[str, Any]:
+    names = {"layers", "chunk_tokens", "step_size", "normalise", "most_rise"}
+    return {**shadow.model_dump(mode="json", include=names), "dtype": _dtype(host)}
+
+
+def _dtype(host: "Host") -> str:
+    return str(host.dtype).removeprefix("torch.")
+
+
+def _shown(fact: Fact) -> dict[str, Any]:
+    return {"kind": fact.kind, "attribute": fact.attribute, "entity": fact.entity, "value": fact.value}
+
+
+def _told(store: Store, ref: Ref, taught: Taught) -> dict[str, Any]:
+    row = store.catalog().get(ref.version)
+    facts = {} if row is None else dict(row.facts)
+    return {
+        "shadow": str(ref),
+        "tokens": len(taught.tokens_T),
+        "mentions": taught.mentions,
+        "chunks": facts.get("chunks"),
+        "stopped": facts.get("stopped", ""),
+    }
