@@ -1,0 +1,147 @@
+"""The composition room's door to the store: shadows of a host beside what an index finds in a snapshot."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from store import Recipe, Ref, Snapshot, Store
+from tasks.assembly import worker_documents
+from tasks.composition.params import CompositionParams
+from tasks.composition.passages import draw_passages
+from tasks.composition.reading import (
+    WITH,
+    WITHOUT,
+    CompositionSample,
+    Condition,
+    Retrieved,
+    continue_passages,
+    others,
+    retrieve,
+)
+from tasks.composition.summary import summarise
+from tasks.errors import StaleInputs
+from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
+from tasks.progress import Progress, silent, turn_of
+from tasks.retrieval import Asker, Index
+from tasks.shadows import Domain, ShadowParams, read_domain, stack_refs, standing_on
+from tasks.tables import encode_records
+
+if TYPE_CHECKING:
+    from tasks.hosts import Host
+
+SUBJECT: SubjectName = "composition"
+SAMPLES_RECIPE = "evaluation.composition.samples/1"
+
+
+def evaluate_composition(
+    store: Store,
+    host: "Host",
+    names: Sequence[str],
+    shadow: ShadowParams,
+    params: CompositionParams,
+    *,
+    snapshot: Snapshot,
+    corpus: Sequence[Ref],
+    progress: Progress = silent,
+) -> PublishedEvaluation:
+    """Continue strings of a snapshot's documents with shadows, with retrieved text, with both and neither.
+
+    The index of the snapshot is asked with the cue; the decoded text of its first element comes before the
+    cue in the host's prompt, in the host's own tokens. Strings are cut from the documents of `corpus`. Where
+    `shadow.domain` names what one of the shadows was written from, strings that it learned are told apart.
+    Publishes `evaluation/<name>` and its `samples` (one row per condition and string), or returns what is
+    published for the same. `progress` counts strings, over retrieval and all conditions.
+
+    Raises `StaleInputs` where `shadow.domain` is not what a shadow was written from, `TooLittleText` where no
+    document is long enough, and what opening shadows and index raises.
+    """
+    refs = stack_refs(store, names)
+    with standing_on(store, host, refs) as opened:
+        documents = [one.document for one in opened]
+    domain = read_domain(store, host, shadow) if shadow.domain.given else None
+    if domain is not None and domain.digest not in documents:
+        raise StaleInputs(
+            "shadow.domain is not the text that a named shadow was written from; name the one it was, or "
+            "leave shadow.domain out"
+        )
+    shards = sorted(corpus, key=lambda ref: ref.name)
+    options = {
+        **params.identity(),
+        "dtype": str(host.dtype).removeprefix("torch."),
+        "learned": None if domain is None else shadow.identity(),
+    }
+    inputs = (host.ref.version, *(ref.version for ref in refs), snapshot.id, *(one.version for one in shards))
+    recipe = Recipe("composition.evaluate/1", options, inputs).fingerprint
+    if (known := find_evaluation(store, recipe)) is not None:
+        return known
+    began = time.monotonic()
+    asker = Asker(snapshot, Index.open(store, snapshot))
+    texts = worker_documents(store, shards, asker.tokenizer, snapshot.rows("memory"))
+    passages = draw_passages(
+        {name: asker.tokenizer.decode(ids) for name, ids in texts.items()},
+        _learned(host, domain),
+        host.encode,
+        _decoder(host),
+        params,
+    )
+    rounds = 1 + len(WITHOUT) + len(WITH)
+
+    found = retrieve(
+        asker, passages, context_tokens=params.context_tokens, progress=turn_of(progress, 0, rounds)
+    )
+    shown: dict[Condition, Sequence[Retrieved | None]] = {
+        "host": [None] * len(found),
+        "text": found,
+        "other text": others(found),
+    }
+    samples: list[CompositionSample] = []
+    for turn, condition in enumerate(WITHOUT, start=1):
+        samples += continue_passages(
+            host, passages, shown[condition], condition, progress=turn_of(progress, turn, rounds)
+        )
+    with standing_on(store, host, refs):
+        for turn, (condition, like) in enumerate(WITH.items(), start=1 + len(WITHOUT)):
+            samples += continue_passages(
+                host, passages, shown[like], condition, progress=turn_of(progress, turn, rounds)
+            )
+    summary = {
+        "protocol": "strings after a cue, scored with the right tokens before each; the index is asked with "
+        "the cue alone",
+        "host": str(host.ref),
+        "shadows": [str(ref) for ref in refs],
+        "snapshot": snapshot.id,
+        **summarise(samples, params),
+        "settings": options,
+    }
+    return publish_evaluation(
+        store,
+        params.name,
+        summary,
+        {"samples": Table(encode_records(CompositionSample, samples), len(samples), SAMPLES_RECIPE)},
+        recipe=recipe,
+        requires=[
+            host.ref.version,
+            *(ref.version for ref in refs),
+            *(row.version for kind in ("index", "reranker") for row in snapshot.rows(kind)),
+        ],
+        provenance={"subject": SUBJECT, "host": str(host.ref), "snapshot": snapshot.id},
+        costs={"seconds": time.monotonic() - began},
+        message=f"Continue {len(passages)} strings of {snapshot.id[:12]} with {len(refs)} shadows",
+    )
+
+
+def _learned(host: "Host", domain: Domain | None) -> Callable[[str], str]:
+    """Whether the whole text of a document is among what was learned: yes, no, or unknown."""
+    if domain is None:
+        return lambda text: "unknown"
+    learned = _decoder(host)(domain.train_T.tolist())
+    return lambda text: "yes" if text.strip() in learned else "no"
+
+
+def _decoder(host: "Host") -> Callable[[Sequence[int]], str]:
+    """What turns token ids of a host into exactly their text."""
+
+    def decode(ids: Sequence[int]) -> str:
+        return str(host.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+    return decode
