@@ -28,6 +28,7 @@ KINDS = frozenset(
         "corpus",
         "evaluation",
         "host",
+        "stack",
     }
 )
 """What an element can be; the first four attach to a core, the others support them."""

@@ -47,6 +47,10 @@ class BadProgram(TaskError):
     """A file does not hold a program that can be published as a skill."""
 
 
+class BadStack(TaskError):
+    """A head, a tag or a set of shadows is not what can be attached to a host together."""
+
+
 class BadHost(TaskError):
     """A folder or file holds no frozen language model that can be used here."""
 

@@ -15,7 +15,7 @@ from tasks.anneal.texts import read_texts, sealed_parts
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
-from tasks.shadows import ShadowParams, attached, foundation, open_shadow
+from tasks.shadows import ShadowParams, attached, foundation, open_shadow, stack_refs
 from tasks.tables import encode_records
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def evaluate_stages(
     learned = stages(shadow, anneal)
     opened = [open_shadow(store, one.name, host) for one in learned]
     refs = [ref for ref, _ in opened]
+    base = len(stack_refs(store, shadow.onto))
     for place, ref in enumerate(refs):
-        if list(foundation(store, ref))[len(shadow.onto) :] != refs[:place]:
+        if list(foundation(store, ref))[base:] != refs[:place]:
             raise StaleInputs(f"{ref} stands on other shadows; run `cellar anneal cumulate` again")
     below = foundation(store, refs[0])
     texts = [read_texts(store, host, one, anneal) for one in learned]

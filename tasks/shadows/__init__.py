@@ -7,6 +7,16 @@ from store.exports import export_lazily
 if TYPE_CHECKING:
     from tasks.shadows.attachment import Attachment, attached
     from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
+    from tasks.shadows.kept import (
+        KeptStack,
+        Stack,
+        attach_shadows,
+        detach_shadows,
+        is_stack,
+        load_stack,
+        open_stack,
+        stacks,
+    )
     from tasks.shadows.merging import merge
     from tasks.shadows.opening import KIND, find_shadow, open_shadow
     from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
@@ -30,27 +40,35 @@ __all__ = [
     "Attachment",
     "Domain",
     "HeldParams",
+    "KeptStack",
     "Shadow",
     "ShadowParams",
+    "Stack",
     "TextSource",
+    "attach_shadows",
     "attached",
     "chosen_layers",
     "default_layers",
+    "detach_shadows",
     "digest_of",
     "down_projections",
     "find_shadow",
     "foundation",
+    "is_stack",
     "load_shadow",
+    "load_stack",
     "mean_loss",
     "merge",
     "merge_shadows",
     "new_shadow",
     "open_shadow",
+    "open_stack",
     "part",
     "read_documents",
     "read_domain",
     "shadow_element",
     "stack_refs",
+    "stacks",
     "standing_on",
     "write_domain",
     "write_shadow",

@@ -83,8 +83,8 @@ class ShadowParams(BaseModel):
     onto: tuple[str, ...] = Field(
         default=(),
         max_length=64,
-        description="Shadows that the host has learned before, by name and in order: the text is written on "
-        "top of them.",
+        description="Shadows that the host has learned before, by name and in order, or head:NAME for what "
+        "is attached there: the text is written on top of them.",
     )
     held: HeldParams = HeldParams()
     layers: tuple[int, ...] | None = Field(

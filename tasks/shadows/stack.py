@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from store import Ref, Store
 from tasks.errors import BadPayload
 from tasks.shadows.attachment import attached
+from tasks.shadows.kept import is_stack, open_stack
 from tasks.shadows.opening import find_shadow, open_shadow
 from tasks.shadows.shadow import Shadow
 
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
     from tasks.hosts import Host
 
 
-def stack_refs(store: Store, names: Sequence[str]) -> tuple[Ref, ...]:
-    """The newest shadows of these names, in their order; raises `ElementNotFound` where one is missing."""
-    return tuple(find_shadow(store, name) for name in names)
+def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
+    """The shadows that names mean, in their order: the newest of a name, or all that head:NAME has attached.
+
+    Raises `ElementNotFound` where one is missing, and as `open_stack`.
+    """
+    refs: list[Ref] = []
+    for name in names:
+        if isinstance(name, str) and is_stack(name):
+            refs += open_stack(store, name).stack.shadows
+        else:
+            refs.append(find_shadow(store, name))
+    return tuple(refs)
 
 
 def foundation(store: Store, ref: Ref) -> tuple[Ref, ...]:

@@ -119,5 +119,5 @@ def merge_shadows(
     progress: Progress = silent,
 ) -> tuple[list[Ref], int]:
     """Write the host of `folder` with all of these shadows in its weights into `out`; see `merge`."""
-    opened = [open_shadow(store, name, host) for name in names]
+    opened = [open_shadow(store, ref, host) for ref in stack_refs(store, names)]
     return [ref for ref, _ in opened], merge(folder, [shadow for _, shadow in opened], out, progress=progress)

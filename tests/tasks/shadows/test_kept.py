@@ -1,0 +1,143 @@
+"""What is attached is kept at a head, in order and by version, and taken off again without a trace."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from store import Element, Ref, Store, canonical_json
+from store.errors import ElementNotFound, HeadMoved, SnapshotNotFound
+from tasks.errors import BadPayload, BadStack, UnfitHost
+from tasks.hosts import Host
+from tasks.shadows import (
+    attach_shadows,
+    detach_shadows,
+    load_stack,
+    new_shadow,
+    open_stack,
+    shadow_element,
+    stack_refs,
+    stacks,
+    standing_on,
+)
+
+
+def publish(store: Store, host: Host, name: str, seed: int) -> Ref:
+    zero = new_shadow(host, (1, 4), document="ab" * 32, seeds={})
+    draws = torch.Generator().manual_seed(seed)
+    full = replace(zero, deltas=tuple(0.1 * torch.randn(d.shape, generator=draws) for d in zero.deltas))
+    [ref] = store.publish([shadow_element(name, full, host=host.ref)], message=name)
+    return ref
+
+
+@torch.no_grad()
+def logits(host: Host) -> Tensor:
+    return host.model(torch.tensor([host.encode("the third cask")])).logits
+
+
+def test_what_is_attached_stays_in_order_and_is_found_by_its_head(store: Store, host: Host) -> None:
+    one, two = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two")))
+    first = attach_shadows(store, "reader", [two])
+    kept = attach_shadows(store, "reader", [one])
+    assert kept.stack.shadows == (two, one)
+    assert open_stack(store, "head:reader") == kept
+    assert store.head("reader") == kept.snapshot != first.snapshot
+    assert stack_refs(store, ["head:reader"]) == (two, one)
+    assert stacks(store) == {"reader": kept.stack}
+    names = {row.name for row in store.snapshot("head:reader").rows()}
+    assert names == {"host/tiny", "shadow/one", "shadow/two", "stack/reader"}
+    [*_, last] = store.head_log("reader")
+    assert (last.note.action, last.note.why) == ("attach", "attach one")
+
+
+def test_attaching_again_takes_the_newest_version_in_its_place(store: Store, host: Host) -> None:
+    one, two = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two")))
+    kept = attach_shadows(store, "reader", [one, two])
+    assert attach_shadows(store, "reader", [one]) == kept
+    newer = publish(store, host, "one", 7)
+    assert stack_refs(store, ["head:reader"]) == (one, two)
+    assert attach_shadows(store, "reader", [newer]).stack.shadows == (newer, two)
+
+
+def test_detaching_all_gives_the_logits_of_the_host_bit_for_bit(store: Store, host: Host) -> None:
+    one, two = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two")))
+    bare = logits(host)
+    weights = {name: parameter.clone() for name, parameter in host.model.named_parameters()}
+    attach_shadows(store, "reader", [one, two])
+    with standing_on(store, host, stack_refs(store, ["head:reader"])):
+        both = logits(host)
+    detach_shadows(store, "reader", ["one"])
+    with standing_on(store, host, stack_refs(store, ["head:reader"])):
+        less = logits(host)
+    empty = detach_shadows(store, "reader", None)
+    with standing_on(store, host, stack_refs(store, ["head:reader"])):
+        assert torch.equal(logits(host), bare)
+    with standing_on(store, host, [two]):
+        assert torch.equal(less, logits(host))
+    assert not torch.equal(both, bare)
+    assert not torch.equal(less, both)
+    assert empty.stack.shadows == ()
+    assert all(torch.equal(weights[name], value) for name, value in host.model.named_parameters())
+
+
+def test_what_cannot_be_attached_or_detached_is_refused_and_nothing_moves(store: Store, host: Host) -> None:
+    one = publish(store, host, "one", 0)
+    with pytest.raises(SnapshotNotFound, match="no snapshot, tag or head"):
+        detach_shadows(store, "reader", None)
+    kept = attach_shadows(store, "reader", [one])
+    with pytest.raises(
+        ElementNotFound, match="shadow/two is not attached at head reader; attached there: sh"
+    ):
+        detach_shadows(store, "reader", ["two"])
+    with pytest.raises(BadStack, match="nothing to attach"):
+        attach_shadows(store, "reader", [])
+    other = Element("host", "other", b"{}", media="application/json")
+    foreign = Element("shadow", "foreign", b"x", media="text/plain", requires=(other.version,))
+    _, ref = store.publish([other, foreign], message="foreign")
+    with pytest.raises(UnfitHost, match="attach shadows of one host"):
+        attach_shadows(store, "reader", [ref])
+    store.move_head("docs", store.pin([host.ref], message="no stack").id, expect=None)
+    with pytest.raises(BadStack, match="holds no stack of shadows"):
+        attach_shadows(store, "docs", [one])
+    assert store.head("reader") == kept.snapshot
+
+
+def test_two_who_attach_at_once_do_not_lose_a_shadow(
+    store: Store, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two", "three")))
+    attach_shadows(store, "reader", [one])
+    pin = store.pin
+
+    def slow_pin(*args: object, **options: object) -> object:
+        monkeypatch.undo()
+        attach_shadows(store, "reader", [two])
+        return pin(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "pin", slow_pin)
+    with pytest.raises(HeadMoved):
+        attach_shadows(store, "reader", [three])
+    assert open_stack(store, "head:reader").stack.shadows == (one, two)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"shadows": "shadow/a"},
+        {"shadows": ["shadow/a"]},
+        {"shadows": ["memory/a@" + "0" * 64]},
+        {"shadows": ["shadow/a@" + "0" * 64] * 2},
+        {"shadows": [f"shadow/{n}@" + "0" * 64 for n in range(65)]},
+        {"host": "shadow/a@" + "0" * 64},
+        {"host": 7},
+    ],
+)
+def test_a_payload_that_is_no_stack_is_refused(change: dict[str, object]) -> None:
+    record = {"format": 1, "host": "host/a@" + "0" * 64, "shadows": ["shadow/a@" + "0" * 64]}
+    assert load_stack(canonical_json(record)).shadows == (Ref("shadow/a", "0" * 64),)
+    with pytest.raises(BadPayload, match="no stack of shadows"):
+        load_stack(canonical_json({**record, **change}))
+    with pytest.raises(BadPayload):
+        load_stack(b"[" * 100_000)
