@@ -18,8 +18,10 @@ from tasks.anneal.params import AnnealParams
 from tasks.assembly.params import AssemblyParams, ReadingParams
 from tasks.audit.params import AuditParams
 from tasks.codec.params import CodecParams
+from tasks.composition.params import CompositionParams
 from tasks.corpus.params import CorpusParams, TokenizerParams
 from tasks.evaluation.params import EvaluationParams
+from tasks.facts.params import FactsParams
 from tasks.hosts.params import HostParams
 from tasks.larc.params import LarcParams
 from tasks.memory.params import MemoryParams
@@ -58,6 +60,8 @@ class Params(BaseModel):
     shadow: ShadowParams = Field(default_factory=ShadowParams)
     replay: ReplayParams = Field(default_factory=ReplayParams)
     anneal: AnnealParams = Field(default_factory=AnnealParams)
+    composition: CompositionParams = Field(default_factory=CompositionParams)
+    facts: FactsParams = Field(default_factory=FactsParams)
     larc: LarcParams = Field(default_factory=LarcParams)
     programs: ProgramsParams = Field(default_factory=ProgramsParams)
     study: StudyParams = Field(default_factory=StudyParams)

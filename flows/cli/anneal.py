@@ -1,22 +1,32 @@
 """Commands on shadows: write a text into one, keep what generalises, look at it, merge it into its host."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from flows.cli.anneal_figures import alpha_lines, cumulate_shadows, evaluate_shadow
+from flows.cli.anneal_figures import cumulate_shadows, evaluate_shadow
+from flows.cli.attached import attach, continue_text, detach, show
+from flows.cli.composition_figures import evaluate_composition
 from flows.cli.evaluation import RESULTS
+from flows.cli.facts_figures import learn_facts
 from flows.cli.launch import Injected, ParamsFile, Set, orchestration
-from flows.formatting import columns, counted
+from flows.cli.shadow_lines import shadow_lines, shadow_record, shadow_row
+from flows.formatting import counted
 
 if TYPE_CHECKING:
     from flows.params import Params
-    from store import Row, Store
+    from store import Store
 
 app = App(name="anneal", help="ANNEAL: texts written into shadows of a frozen host, and how much is kept.")
 
+for command in (attach, detach, show):
+    app.command(command)
+app.command(continue_text, name="continue")
+
 Out = Annotated[Path, Parameter(help="Folder for anneal.json.")]
+CompositionOut = Annotated[Path, Parameter(help="Folder for composition.json.")]
+FactsOut = Annotated[Path, Parameter(help="Folder for facts.json.")]
 Source = Annotated[
     Path | None,
     Parameter(help="A text file or a folder of them, instead of shadow.domain of the parameters."),
@@ -45,7 +55,7 @@ def write(
         made = write_shadow(chosen, settings)
     store = session.open_store()
     row = shadow_row(store, made)
-    session.emit(_record(row), _lines(row))
+    session.emit(shadow_record(row), shadow_lines(row))
 
 
 @app.command
@@ -68,7 +78,7 @@ def consolidate(
 
         made = consolidate_shadow(chosen, settings)
     row = shadow_row(session.open_store(), made)
-    session.emit(_record(row), _lines(row))
+    session.emit(shadow_record(row), shadow_lines(row))
 
 
 @app.command(name="eval")
@@ -106,67 +116,45 @@ def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None,
 
 
 @app.command
-def show(name: str | None = None, /, *, session: Injected) -> None:
-    """List the shadows of the store, or show the layers of one.
+def facts(*, out: FactsOut = RESULTS, params: ParamsFile = None, set_: Set = None, session: Injected) -> None:
+    """Teach made-up facts in a dozen framings, and in one as often as tokens allow; ask for them in others.
 
-    Parameters
-    ----------
-    name
-        Which one, e.g. domain or domain.written.
+    Facts are drawn from facts.seed, lessons are written as texts are, each to the untouched host. Answers are
+    scored beside wrong ones, and generated. Writes facts.json into a folder.
     """
-    from tasks.shadows import find_shadow
+    from flows.params import load_params
 
-    store = session.open_store()
-    if name is not None:
-        row = shadow_row(store, str(find_shadow(store, name)))
-        session.emit(_record(row), _lines(row))
-        return
-    newest = {row.ref.name: row for row in store.catalog().rows("shadow")}
-    rows = [(row.ref.name, row.ref.version[:12], *_in_short(row)) for _, row in sorted(newest.items())]
-    session.emit(
-        [_record(row) for _, row in sorted(newest.items())], columns(rows) if rows else ["no shadows"]
-    )
+    chosen = load_params(params, set_ or ())
+    learn_facts(chosen, session, out, check=lambda store: _host(store, chosen))
 
 
 @app.command
-def attach(
+def compose(
     *names: str,
-    text: str,
-    tokens: int = 48,
+    snapshot: str | None = None,
+    out: CompositionOut = RESULTS,
     params: ParamsFile = None,
     set_: Set = None,
     session: Injected,
 ) -> None:
-    """Continue a text with shadows on the host, and once they are detached again; greedy, nothing is written.
+    """Continue exact strings of a snapshot's documents: host, shadows, retrieved text in the prompt, both.
+
+    The index is asked with the words before a string, and what its first memory decodes to comes before them.
+    With shadow.domain, strings that a shadow was written from are told apart. Writes composition.json.
 
     Parameters
     ----------
     names
         Which shadows, e.g. domain; several are attached in order.
-    text
-        What is continued.
-    tokens
-        How far.
+    snapshot
+        Which snapshot: its id, a tag or a head; otherwise the one that was pinned last.
     """
     from flows.errors import UsageError
-    from flows.hosts import open_host
     from flows.params import load_params
-    from flows.watch import watching
-    from tasks.anneal import before_and_after
 
-    if not names or not text.strip() or not 0 < tokens <= 1_024:
-        raise UsageError('name shadows, and give --text "..." and up to 1024 --tokens')
-    chosen = load_params(params, set_ or ())
-    store = session.open_store()
-    with watching(session.progress):
-        host = open_host(session.settings, store, chosen.host)
-        refs, before, after = before_and_after(store, host, names, text, tokens=tokens)
-    made = {"shadows": [str(ref) for ref in refs], "text": text, "attached": after, "detached": before}
-    told = (
-        f"{name:<9} {' '.join(found.split())}" for name, found in (("attached", after), ("detached", before))
-    )
-    lines = [*(f"shadow    {ref}" for ref in refs), *told]
-    session.emit(made, lines)
+    if not names:
+        raise UsageError("which shadows? For example: cellar anneal compose domain --snapshot head:docs")
+    evaluate_composition(load_params(params, set_ or ()), session, list(names), snapshot, out)
 
 
 @app.command
@@ -211,51 +199,8 @@ def chosen_params(
     return load_params(params, with_text(set_ or (), source, name))
 
 
-def shadow_row(store: "Store", ref: str) -> "Row":
-    """What the store knows of a shadow that was just published or found."""
-    from store import Ref
-
-    row = store.catalog().get(Ref.parse(ref).version)
-    assert row is not None
-    return row
-
-
 def _host(store: "Store", params: "Params") -> None:
     """Raise `UnknownHost` where the store has no host of that name."""
     from flows.hosts import host_ref
 
     host_ref(store, params.host)
-
-
-def _record(row: "Row") -> dict[str, Any]:
-    return {"shadow": str(row.ref), "host": row.provenance.get("host", ""), **dict(row.facts)}
-
-
-def _in_short(row: "Row") -> tuple[str, str]:
-    layers, alphas = row.facts.get("layers") or [], row.facts.get("alphas") or []
-    return counted(len(layers), "layer"), "alpha " + " ".join(f"{alpha:.2f}" for alpha in alphas)
-
-
-def _lines(row: "Row") -> list[str]:
-    facts = row.facts
-    lines = [f"shadow   {row.ref}", f"host     {row.provenance.get('host', '')}"]
-    if "chunks" in facts:
-        lines.append(f"learned  {counted(facts['chunks'], 'chunk')}")
-    if facts.get("stopped"):
-        lines.append(f"stopped  {facts['stopped']}")
-    for purpose in ("selection", "guard"):
-        if isinstance(found := facts.get(purpose), dict):
-            lines.append(_figures(purpose, found))
-            lines.append(_figures("  at alpha 1", facts[f"{purpose}_naive"]))
-    if facts.get("fell_back"):
-        lines.append("kept     nothing: the guard text showed no gain that is worth its harm")
-    columns_ = (facts.get(name) or [] for name in ("layers", "alphas", "norms"))
-    layers = [
-        {"layer": layer, "alpha": alpha, "norm": norm} for layer, alpha, norm in zip(*columns_, strict=False)
-    ]
-    return [*lines, *alpha_lines(layers)]
-
-
-def _figures(title: str, found: dict[str, float]) -> str:
-    gain, rise, drift = (f"{found[name]:+.4f}" for name in ("gain", "rise", "drift"))
-    return f"{title:<12} gain {gain}  rise {rise}  drift {drift} nats per token"

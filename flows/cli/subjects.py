@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from flows.cli.addressing_figures import ADDRESSING, QUESTIONS, evaluate_addressing, evaluate_questions
 from flows.cli.anneal_figures import ANNEAL, CUMULATIVE
 from flows.cli.attachment_figures import SUMMARY, evaluate_attachment
+from flows.cli.composition_figures import COMPOSITION
+from flows.cli.facts_figures import FACTS
 from flows.cli.package import REPRODUCTION
 from flows.cli.published import Figures
 from flows.cli.rate_figures import RATE, evaluate_rate
@@ -115,6 +117,8 @@ FIGURES: tuple[Figures, ...] = tuple(
             REPLAY,
             ANNEAL,
             CUMULATIVE,
+            COMPOSITION,
+            FACTS,
             REPRODUCTION,
         ]
     )

@@ -3,9 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from pydoc_data.topics import topics
 
 import pytest
 
+from store import Store
+from tasks.corpus import is_worker_shard, load_shard
+from tests.copied_memories import remember
 from tests.tiny_host import write_tiny_host
 
 Cellar = Callable[..., tuple[int, str, str]]
@@ -110,7 +114,17 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
         (("write", "--set", "shadow.step_size=0"), 2, "shadow.step_size"),
         (("consolidate", "--source", "casks.txt", *SMALL), 2, "set anneal.retention"),
         (("cumulate",), 2, "learns two domains or more"),
-        (("attach", "casks", "--text", " "), 2, "name shadows"),
+        (("continue", "casks", "--text", " "), 2, "name shadows"),
+        (("attach", "--to", "reader"), 2, "which shadows?"),
+        (("attach", "casks", "--to", "reader"), 4, "has no shadow/casks"),
+        (("detach", "--from", "reader"), 2, "name the shadows to detach, or give --all"),
+        (("detach", "--all", "--from", "reader"), 4, "no snapshot, tag or head"),
+        (("show", "head:reader"), 4, "no snapshot, tag or head"),
+        (("facts", "--set", "host.name=other"), 4, "has no host other"),
+        (("facts", *SMALL), 2, "set anneal.retention"),
+        (("compose", "--snapshot", "head:docs"), 2, "which shadows?"),
+        (("compose", "casks"), 2, "run `cellar snapshot pin` first, or name a snapshot with --snapshot"),
+        (("compose", "casks", "--snapshot", "head:docs"), 4, "no snapshot, tag or head"),
         (("merge", "--out", "x"), 2, "which shadows?"),
         (("merge", "casks", "--out", "x", *SMALL), 4, "has no shadow/casks"),
     ],
@@ -141,11 +155,79 @@ def test_domains_are_learned_one_after_another(cellar: Cellar, workplace: Path, 
     assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/two.casks", "shadow/two.brackets"]
     assert len(result["losses"]["retention"]) == 3
     code, out, err = cellar(
-        *("anneal", "attach", "two.casks", "--text", "the 7th cask", "--tokens", "9", *SMALL, "--json")
+        *("anneal", "continue", "two.casks", "--text", "the 7th cask", "--tokens", "9", *SMALL, "--json")
     )
     assert code == 0, err
     continued = json.loads(out)
     assert continued["shadows"] == result["shadows"][:1]
-    assert continued["detached"]
-    code, out, err = cellar("anneal", "merge", "two.casks", "two.brackets", "--out", "merged", *SMALL)
+    assert continued["without"]
+    code, out, err = cellar("anneal", "attach", "two.casks", "two.brackets", "--to", "reader")
     assert code == 0, err
+    assert [line.split()[0] for line in out.splitlines()] == [
+        *("head:reader", "shadow/two.casks", "shadow/two.brackets", "snapshot")
+    ]
+    kept = json.loads(cellar("anneal", "show", "head:reader", "--json")[1])
+    assert kept["shadows"] == result["shadows"]
+    code, out, err = cellar("anneal", "merge", "head:reader", "--out", "merged", *SMALL, "--json")
+    assert code == 0, err
+    assert json.loads(out)["shadows"] == result["shadows"]
+    code, out, err = cellar("anneal", "detach", "--all", "--from", "reader")
+    assert (code, out.splitlines()[1]) == (0, "  nothing attached"), err
+    assert json.loads(cellar("anneal", "show", "--json")[1])["attached"][0]["shadows"] == []
+    code, out, err = cellar(
+        *("anneal", "continue", "head:reader", "--text", "the 7th cask", "--tokens", "9", *SMALL, "--json")
+    )
+    assert code == 0, err
+    assert json.loads(out)["with"] == json.loads(out)["without"] == continued["without"]
+    assert cellar("head", "rollback", "reader")[0] == 0
+    assert json.loads(cellar("anneal", "show", "head:reader", "--json")[1]) == kept
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_strings_of_a_snapshot_are_continued_with_shadows_and_with_what_is_retrieved(
+    cellar: Cellar, workplace: Path, text: Path
+) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    assert cellar("anneal", "write", "--source", str(text), "--name", "casks", *SMALL)[0] == 0
+    assert cellar("anneal", "attach", "casks.written", "--to", "reader")[0] == 0
+    (workplace / "notes").mkdir()
+    for name in sorted(name for name, topic in topics.items() if 800 <= len(topic) <= 2500)[:16]:
+        (workplace / "notes" / f"{name}.txt").write_text(topics[name])
+    assert cellar("corpus", "build", "--folder", "notes", "--set", "corpus.shards=2")[0] == 0
+    store = Store.open(str(workplace / "build" / "store"))
+    shards = [row.ref for row in store.catalog().rows("corpus") if "/shard-" in row.name]
+    [shard] = [ref for ref in shards if is_worker_shard(ref)]
+    snapshot = remember(store, load_shard(store.read(shard)))
+    store.tag("notes", snapshot.id)
+    small = (
+        *("--set", "composition.passages=3", "--set", "composition.cue_tokens=40"),
+        *("--set", "composition.target_tokens=8", "--set", "composition.context_tokens=30"),
+    )
+    code, out, err = cellar("anneal", "compose", "head:reader", "--snapshot", "notes", *small, *SMALL)
+    assert code == 0, err
+    assert out.splitlines()[0].startswith(f"3 strings of snapshot {snapshot.id[:12]}; the index finds ")
+    result = json.loads((workplace / "results" / "composition.json").read_text())
+    assert result["snapshot"] == snapshot.id
+    assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/casks.written"]
+    named = [line.split("  ")[0] for line in out.splitlines()[5:10]]
+    assert named == result["order"] == ["host", "shadow", "text", "shadow + text", "other text"]
+    assert cellar("eval", "show")[1] == out.replace("wrote results/composition.json\n", "")
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_made_up_facts_are_taught_and_asked_for(cellar: Cellar, workplace: Path, text: Path) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    few = (
+        *("--set", "facts.relations=1", "--set", "facts.facts_each=3", "--set", "facts.untaught=2"),
+        *("--set", "facts.passes=1", "--set", "facts.said_tokens=4", "--set", "facts.resamples=100"),
+    )
+    code, out, err = cellar("anneal", "facts", *few, *SMALL, *SEARCH, *SEALED)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0].startswith("3 made-up facts, ")
+    assert [line.split()[0] for line in lines[2:4]] == ["varied", "repeated"]
+    result = json.loads((workplace / "results" / "facts.json").read_text())
+    assert set(result["new"]["figures"]) == {"host", "varied", "repeated"}
+    assert cellar("eval", "show")[1] == out.replace("wrote results/facts.json\n", "")
+    again = json.loads(cellar("anneal", "facts", *few, *SMALL, *SEARCH, *SEALED, "--json")[1])
+    assert again == result

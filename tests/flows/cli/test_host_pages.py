@@ -46,7 +46,7 @@ def shape(lines: list[str]) -> list[str]:
     """Lines without what differs between hosts and machines: digests, figures, bars, texts, reasons."""
     text = "\n".join(line for line in lines if not line.startswith("kept     nothing"))
     text = re.sub(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{12}\b", "DIGEST", text)
-    text = re.sub(r"^(attached|detached)\b.*$", r"\1 TEXT", text, flags=re.MULTILINE)
+    text = re.sub(r"^(with|without)\b.*$", r"\1 TEXT", text, flags=re.MULTILINE)
     text = re.sub(r"^(from +|.* LlamaForCausalLM +)\S+$", r"\1ORIGIN", text, flags=re.MULTILINE)
     text = re.sub(r"^(layer +\d+ +[\d.]+) +#* +norm", r"\1 norm", text, flags=re.MULTILINE)
     text = re.sub(r"(?<!\w)[-+]?(\d[\d,.]*|nan|inf)|(?<=median: )-", "0", text)

@@ -1,0 +1,67 @@
+"""Flow `learn-facts`: made-up facts taught to a frozen host in several framings and in one, and asked for."""
+
+from typing import Any
+
+from flows import watch
+from flows.engine import bind, flow
+from flows.hosts import computing_host
+from flows.params import Params
+from flows.place import open_store, prepare_threads
+from flows.settings import Settings
+
+
+def _teach(settings: Settings, params: Params) -> list[str]:
+    from tasks.facts.step import teach
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    made = []
+    with computing_host(settings, store, params.host) as host:
+        for lesson in params.facts.lessons:
+            with watch.progress(f"teach {lesson}", "chunks") as progress:
+                ref = teach(
+                    store,
+                    host,
+                    params.shadow,
+                    params.facts,
+                    lesson,
+                    progress=progress,
+                    work_dir=settings.work_dir,
+                    checkpoint_s=settings.checkpoint_s,
+                )
+            made.append(str(ref))
+    return made
+
+
+def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+    from tasks.facts.step import evaluate_facts
+
+    prepare_threads(settings)
+    store = open_store(settings)
+    with (
+        computing_host(settings, store, params.host) as host,
+        watch.progress("ask for facts", "facts") as progress,
+    ):
+        found = evaluate_facts(
+            store,
+            host,
+            params.shadow,
+            params.facts,
+            params.anneal,
+            progress=progress,
+            work_dir=settings.work_dir,
+        )
+    return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
+
+
+teach_task = bind(_teach, name="teach facts")
+evaluate_task = bind(_evaluate, name="evaluate facts")
+
+
+def _flow(params: Params, settings: Settings) -> dict[str, Any]:
+    """Teach each lesson to the untouched host and ask for the facts, or find what is published."""
+    taught = teach_task(settings, params)
+    return {"shadows": taught, **evaluate_task(settings, params)}
+
+
+learn_facts = flow(_flow, name="learn-facts")
