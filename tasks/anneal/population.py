@@ -3,9 +3,7 @@
 Alphas are rows of one batch, so W x and D x are each one product for all of them; D x is scaled by row.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,7 +13,7 @@ from torch import Tensor
 
 from tasks.anneal.suffix import Suffix
 from tasks.errors import TooLittleText, UnfitHost
-from tasks.shadows import Shadow, attached, down_projections
+from tasks.shadows import Shadow, attached
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -45,8 +43,8 @@ def passages(tokens_T: Tensor, count: int, length: int) -> Tensor:
 class Population:
     """Scores alphas of one shadow on N passages of T tokens (ids, int64), the last `scored` of each.
 
-    Nothing may be attached to the host while it is used. In bfloat16 the products D x are made in bfloat16
-    too, as those of W are; sums are float32.
+    In bfloat16 the products D x are made in bfloat16 too, as those of W are; sums are float32. Shadows that
+    are attached to the host are at work all the while.
 
     Raises `UnfitHost` when the host computes a passage differently in parts than whole.
     """
@@ -55,15 +53,10 @@ class Population:
         self, host: "Host", shadow: Shadow, ids_NT: Tensor, *, scored: int, tokens: int = _TOKENS
     ) -> None:
         self._host = host
-        self._shadow = shadow
-        self._modules = list(down_projections(host, shadow.layers).values())
-        self._deltas = [delta.to(host.dtype) for delta in shadow.deltas]
         self._targets_NS = ids_NT[:, -scored:].to(host.device)
         self._rows = max(1, tokens // ids_NT.shape[1])
-        self._suffix = Suffix(host, shadow.layers[0], ids_NT[:1])
-        self._hidden_NTD = torch.cat([self._suffix.inputs(part) for part in torch.split(ids_NT, self._rows)])
-        self._alphas_rL = torch.empty(0)
-        self._check(ids_NT[:1])
+        self._suffix = _checked_suffix(host, shadow, ids_NT[:1], scored)
+        self._kept_NPTD = torch.cat([self._suffix.keep(part) for part in torch.split(ids_NT, self._rows)])
 
     def __len__(self) -> int:
         return len(self._targets_NS)
@@ -74,55 +67,30 @@ class Population:
         alphas = torch.from_numpy(np.ascontiguousarray(alphas_PL, dtype=np.float32)).to(self._host.device)
         pairs = torch.arange(count * passages_, device=self._host.device)
         found = []
-        with self._scaling():
-            for rows in torch.split(pairs, self._rows):
-                self._alphas_rL = alphas[rows // passages_]
-                place = rows % passages_
-                found.append(self._suffix.losses(self._hidden_NTD[place], self._targets_NS[place]))
+        for rows in torch.split(pairs, self._rows):
+            place = rows % passages_
+            alphas_rL = alphas[rows // passages_]
+            found.append(self._suffix.losses(self._kept_NPTD[place], alphas_rL, self._targets_NS[place]))
         return torch.cat(found).view(count, passages_).double().cpu().numpy()
 
-    @contextmanager
-    def _scaling(self) -> Iterator[None]:
-        handles = [
-            module.register_forward_hook(self._adding(number)) for number, module in enumerate(self._modules)
-        ]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
-    def _adding(self, number: int) -> Any:
-        delta = self._deltas[number]
-
-        def add(_: Any, given: tuple[Tensor, ...], product_rTD: Tensor) -> Tensor:
-            scale_r = self._alphas_rL[:, number]
-            if not bool(scale_r.any()):
-                return product_rTD
-            added_rTD = F.linear(given[0], delta).float()
-            return torch.addcmul(product_rTD.float(), added_rTD, scale_r[:, None, None]).to(product_rTD.dtype)
-
-        return add
-
-    def _check(self, ids_1T: Tensor) -> None:
-        """Two alphas on one passage, in parts and whole."""
-        count = len(self._shadow.layers)
-        alphas_PL = np.stack([np.zeros(count), np.linspace(0.2, 1.0, count)])
-        kept, self._hidden_NTD, self._targets_NS = (
-            (self._hidden_NTD, self._targets_NS),
-            self._hidden_NTD[:1],
-            self._targets_NS[:1],
-        )
-        found_P1 = self.losses(alphas_PL)
-        self._hidden_NTD, self._targets_NS = kept
-        scored = self._targets_NS.shape[1]
-        whole_P1 = np.array([plain_losses(self._host, self._shadow, alphas_PL, ids_1T, scored=scored)])
-        worst = float(np.abs(found_P1 - whole_P1.reshape(found_P1.shape)).max())
-        if not worst <= _TOLERANCE[self._host.dtype]:
-            raise UnfitHost(
-                f"{self._host.ref.name} computes a passage in parts {worst:.2g} nats away from the whole; "
-                "its architecture is not known here, use another host"
-            )
+def _checked_suffix(host: "Host", shadow: Shadow, ids_1T: Tensor, scored: int) -> Suffix:
+    """The leanest suffix that gives two alphas on one passage the losses of the whole host."""
+    count = len(shadow.layers)
+    alphas_2L = np.stack([np.zeros(count), np.linspace(0.2, 1.0, count)])
+    alphas = torch.from_numpy(alphas_2L).float().to(host.device)
+    targets_2S = ids_1T[:, -scored:].repeat(2, 1).to(host.device)
+    suffixes = [Suffix(host, shadow, ids_1T, lean=lean) for lean in (True, False)]
+    whole_2 = plain_losses(host, shadow, alphas_2L, ids_1T, scored=scored)[:, 0]
+    for suffix in suffixes:
+        found_2 = suffix.losses(suffix.keep(ids_1T).repeat(2, 1, 1, 1), alphas, targets_2S)
+        worst = float(np.abs(found_2.double().cpu().numpy() - whole_2).max())
+        if worst <= _TOLERANCE[host.dtype]:
+            return suffix
+    raise UnfitHost(
+        f"{host.ref.name} computes a passage in parts {worst:.2g} nats away from the whole; "
+        "its architecture is not known here, use another host"
+    )
 
 
 def plain_losses(host: "Host", shadow: Shadow, alphas_PL: Floats, ids_NT: Tensor, *, scored: int) -> Floats:

@@ -11,13 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tasks.anneal.layers import HostLayer, LeanLayer, places_before
 from tasks.errors import UnfitHost
+from tasks.shadows import Shadow
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
-_SCORED_AT_ONCE = 512
-"""Places whose logits are held at the same time: a large vocabulary fills memory otherwise."""
+_LOGITS = 4 * 1024**2
+"""Logits that are held at the same time, about: a large vocabulary fills caches and memory otherwise."""
 
 
 class _Captured(Exception):
@@ -25,33 +27,85 @@ class _Captured(Exception):
 
 
 class Suffix:
-    """Layers `first` and above of a host, its last norm and its head, for rows of one length T.
+    """A host's layers from a shadow's first one on, its last norm and its head, for rows of one length T.
 
     Every layer is called with what the host itself hands it (masks, positions), recorded once on one row.
+    With `lean` those of a known kind are `LeanLayer`.
     """
 
-    def __init__(self, host: "Host", first: int, ids_1T: Tensor) -> None:
+    def __init__(self, host: "Host", shadow: Shadow, ids_1T: Tensor, *, lean: bool) -> None:
         model: Any = host.model
         self._host = host
         self._decoder = model.get_decoder()
         self._head = model.get_output_embeddings()
         self._cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
-        self.first = first
         if not hasattr(self._decoder, "norm"):
             raise UnfitHost(f"{host.ref.name} has no last norm that is known here; use another host")
-        self._layers = list(self._decoder.layers)[first:]
-        self._given = self._record(ids_1T.to(host.device))
+        first = shadow.layers[0]
+        self._own = list(self._decoder.layers)[first:]
+        deltas = {
+            layer - first: delta.to(host.dtype)
+            for layer, delta in zip(shadow.layers, shadow.deltas, strict=True)
+        }
+        self._columns = {layer - first: column for column, layer in enumerate(shadow.layers)}
+        self._layers = [
+            (LeanLayer if lean and LeanLayer.fits(own, given) else HostLayer)(own, given, deltas.get(place))
+            for place, (own, given) in enumerate(zip(self._own, self._record(ids_1T), strict=True))
+        ]
 
     @torch.no_grad()
-    def inputs(self, ids_NT: Tensor) -> Tensor:
-        """What enters layer `first` for token ids (N, T), int64: (N, T, D) in the host's dtype."""
+    def keep(self, ids_NT: Tensor) -> Tensor:
+        """What `losses` needs of passages (N, T), int64, whatever alpha is: (N, parts, T, D)."""
+        return self._layers[0].keep(self._inputs(ids_NT))
+
+    @torch.no_grad()
+    def losses(self, kept_rPTD: Tensor, alphas_rL: Tensor, targets_rS: Tensor) -> Tensor:
+        """Mean loss of the last S tokens of each row, (r), float32, nats.
+
+        `targets_rS` are the ids of those tokens: row r's place T - 1 - S + s predicts `targets_rS[r, s]`.
+        """
+        scored, last = targets_rS.shape[1], len(self._layers) - 1
+        hidden_rTD = self._layers[0].begin(kept_rPTD, self._alphas(alphas_rL, 0))
+        for place in range(1, len(self._layers)):
+            alphas_r = self._alphas(alphas_rL, place)
+            hidden_rTD = self._layers[place](hidden_rTD, alphas_r, scored if place == last else None)
+        hidden_rSD = hidden_rTD if last else hidden_rTD[:, places_before(scored)]
+        return self._loss(self._decoder.norm(hidden_rSD), targets_rS)
+
+    def _alphas(self, alphas_rL: Tensor, place: int) -> Tensor | None:
+        """The alphas (r) of a layer; None where it has no shadow or none of the rows uses it."""
+        column = self._columns.get(place)
+        if column is None or not bool(alphas_rL[:, column].any()):
+            return None
+        return alphas_rL[:, column]
+
+    def _loss(self, states_rSD: Tensor, targets_rS: Tensor) -> Tensor:
+        at_once = max(1, _LOGITS // self._head.weight.shape[0])
+        parts = [
+            F.cross_entropy(self._logits(states_pD), targets_p, reduction="none")
+            for states_pD, targets_p in zip(
+                torch.split(states_rSD.flatten(0, 1), at_once),
+                torch.split(targets_rS.flatten(), at_once),
+                strict=True,
+            )
+        ]
+        return torch.cat(parts).view(targets_rS.shape).mean(-1)
+
+    def _logits(self, states_pD: Tensor) -> Tensor:
+        logits_pV: Tensor = self._head(states_pD)
+        if self._cap:
+            logits_pV = torch.tanh(logits_pV / self._cap) * self._cap
+        return logits_pV.float()
+
+    def _inputs(self, ids_NT: Tensor) -> Tensor:
+        """What enters the first layer: (N, T, D) in the host's dtype."""
         caught: list[Tensor] = []
 
         def catch(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             caught.append((args[0] if args else kwargs["hidden_states"]).detach().clone())
             raise _Captured
 
-        handle = self._layers[0].register_forward_pre_hook(catch, with_kwargs=True)
+        handle = self._own[0].register_forward_pre_hook(catch, with_kwargs=True)
         try:
             self._decoder(input_ids=ids_NT.to(self._host.device), use_cache=False)
         except _Captured:
@@ -61,36 +115,10 @@ class Suffix:
         return caught[0]
 
     @torch.no_grad()
-    def losses(self, hidden_rTD: Tensor, targets_rS: Tensor) -> Tensor:
-        """Mean loss of the last S tokens of each row, (r), float32, nats; hooks on the layers are at work.
-
-        `targets_rS` are the ids of those tokens: row r's place T - 1 - S + s predicts `targets_rS[r, s]`.
-        """
-        for layer, given in zip(self._layers, self._given, strict=True):
-            made = layer(hidden_rTD, **given)
-            hidden_rTD = made[0] if isinstance(made, tuple) else made
-        scored = targets_rS.shape[1]
-        places_PD = self._decoder.norm(hidden_rTD[:, -1 - scored : -1]).flatten(0, 1)
-        targets_P = targets_rS.flatten()
-        parts = [
-            F.cross_entropy(self._logits(places_pD), targets_p, reduction="none")
-            for places_pD, targets_p in zip(
-                torch.split(places_PD, _SCORED_AT_ONCE), torch.split(targets_P, _SCORED_AT_ONCE), strict=True
-            )
-        ]
-        return torch.cat(parts).view(targets_rS.shape).mean(-1)
-
-    def _logits(self, places_pD: Tensor) -> Tensor:
-        logits_pV: Tensor = self._head(places_pD)
-        if self._cap:
-            logits_pV = torch.tanh(logits_pV / self._cap) * self._cap
-        return logits_pV.float()
-
-    @torch.no_grad()
     def _record(self, ids_1T: Tensor) -> list[dict[str, Any]]:
         given: list[dict[str, Any]] = []
-        with _recording(self._layers, given):
-            self._decoder(input_ids=ids_1T, use_cache=False)
+        with _recording(self._own, given):
+            self._decoder(input_ids=ids_1T.to(self._host.device), use_cache=False)
         return given
 
 
