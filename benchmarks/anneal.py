@@ -2,7 +2,7 @@
 
 The plain loop merges W + alpha D into the host's weights, reads each probe by the whole forward pass, and
 takes the loss of the scored tokens from the full logits. Contenders take turns, and processor time is
-counted, which others on the machine change little.
+counted; others on the machine change it, since they share its caches.
 
     python -m benchmarks.anneal --host build/hosts/smollm2
 """
@@ -29,7 +29,7 @@ from benchmarks.one_section import Found, add_output_options, report_section
 from store import Ref
 from tasks.anneal import Population
 from tasks.hosts import Host, HostDtype, load_host, read_manifest
-from tasks.processor import product_dtype
+from tasks.processor import keep_freed_memory, product_dtype
 from tasks.shadows import Shadow, chosen_layers, down_projections, new_shadow
 
 LEAST_GAIN = 5.0
@@ -165,6 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (options.host / "config.json").is_file():
         parser.error(f"{options.host} holds no model; `cellar host fetch smollm2` makes one")
     torch.set_num_threads(options.threads)
+    keep_freed_memory()
     return report_section("anneal", options, lambda _: run(options))
 
 

@@ -40,11 +40,14 @@ def open_host(
 ) -> "Host":
     """The host of the parameters, or exactly `ref`, from the folder of hosts.
 
-    `device` is otherwise that of the settings. Every byte is compared with what was published. Raises
-    `UnknownHost` where the store or the folder lacks it, and `HostChanged`.
+    `device` is otherwise that of the settings. Every byte is compared with what was published. The process
+    keeps memory that tensors free from here on. Raises `UnknownHost` where the store or the folder lacks it,
+    and `HostChanged`.
     """
     from tasks.hosts.step import open_host as open_checked
+    from tasks.processor import keep_freed_memory
 
+    keep_freed_memory()
     with watch.progress("check host", "MB") as progress:
         return open_checked(
             store,

@@ -1,9 +1,15 @@
-"""What the processor at hand computes with."""
+"""What the processor at hand computes with, and how it takes memory."""
+
+import ctypes
+import sys
 
 import torch
 
 _NATIVE_BF16 = ("amx_bf16", "avx512_bf16", "bf16")
 """Instructions that multiply bfloat16: of x86 and of ARM."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT = {_M_TRIM_THRESHOLD: 512 * 1024**2, _M_MMAP_THRESHOLD: 64 * 1024**2}
+"""Options of glibc's `mallopt`, in bytes."""
 
 
 def product_dtype(device: torch.device) -> torch.dtype:
@@ -16,3 +22,18 @@ def product_dtype(device: torch.device) -> torch.dtype:
     has = torch.cpu.get_capabilities()
     native = any(has.get(name) for name in _NATIVE_BF16)
     return torch.bfloat16 if native else torch.float32
+
+
+def keep_freed_memory() -> bool:
+    """Let the C library keep the memory that tensors free for the next ones; whether it does (glibc only).
+
+    By itself it returns blocks of some MiB to the system, and the page faults of a next tensor then cost
+    about as much as the product that fills it. Blocks up to 64 MiB are kept, and 512 MiB of free memory.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    return all(mallopt(option, size) == 1 for option, size in _KEPT.items())

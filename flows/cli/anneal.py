@@ -24,7 +24,7 @@ for command in (attach, detach, show):
     app.command(command)
 app.command(continue_text, name="continue")
 
-Out = Annotated[Path, Parameter(help="Folder for anneal.json.")]
+Out = Annotated[Path, Parameter(help="Folder for the figures and their page.")]
 CompositionOut = Annotated[Path, Parameter(help="Folder for composition.json.")]
 FactsOut = Annotated[Path, Parameter(help="Folder for facts.json.")]
 Source = Annotated[
@@ -91,7 +91,7 @@ def evaluate(
     set_: Set = None,
     session: Injected,
 ) -> None:
-    """Evaluate a shadow on sealed text and sealed probes, and write anneal.json into a folder.
+    """Evaluate a shadow on sealed text and sealed probes, and write anneal.json and its page into a folder.
 
     Beside it stand its full strength and the searches of anneal.sealed.baselines, each at the same budget.
     What is not written or consolidated yet is made first.
@@ -105,7 +105,7 @@ def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None,
     """Learn the domains of anneal.domains one after another, and measure what the host forgets of each.
 
     Every domain is written and consolidated on top of those before it, as shadow/<name>.<domain>; after each,
-    the sealed text of all of them is scored. Writes cumulative.json into a folder.
+    the sealed text of all of them is scored. Writes cumulative.json and its page.
     """
     from flows.params import load_params
     from tasks.anneal import stages

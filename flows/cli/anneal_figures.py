@@ -20,7 +20,7 @@ _MOST_ALPHA = 1.2
 def evaluate_shadow(
     params: "Params", session: Session, out: Path, *, check: "Callable[[Store], object]"
 ) -> None:
-    """Evaluate the shadow of some parameters, make what is missing, and write anneal.json."""
+    """Evaluate the shadow of some parameters, make what is missing, and write anneal.json and its page."""
     from flows.settings import make_folder
 
     make_folder(out, "--out")
@@ -34,7 +34,7 @@ def evaluate_shadow(
 def cumulate_shadows(
     params: "Params", session: Session, out: Path, *, check: "Callable[[Store], object]"
 ) -> None:
-    """Learn the domains of some parameters one after another, evaluate them, and write cumulative.json."""
+    """Learn the domains of some parameters one after another, and write cumulative.json and its page."""
     from flows.settings import make_folder
 
     make_folder(out, "--out")
@@ -96,5 +96,17 @@ def _ranged(figure: dict[str, float]) -> tuple[str, str]:
     return f"{figure['value']:+.4f}", f"[{figure['low']:+.4f}, {figure['high']:+.4f}]"
 
 
-CUMULATIVE = Figures("cumulative.json", "cumulative", cumulative_lines)
-ANNEAL = Figures("anneal.json", "anatomy", anneal_lines)
+def _cumulative_page(result: dict[str, Any], out: Path) -> Path:
+    from flows.report.forgetting import write_cumulative_page
+
+    return write_cumulative_page(result, out)
+
+
+def _anneal_page(result: dict[str, Any], out: Path) -> Path:
+    from flows.report.annealing import write_anneal_page
+
+    return write_anneal_page(result, out)
+
+
+CUMULATIVE = Figures("cumulative.json", "cumulative", cumulative_lines, _cumulative_page)
+ANNEAL = Figures("anneal.json", "anatomy", anneal_lines, _anneal_page)

@@ -31,11 +31,18 @@ class LinePanel:
 
 
 def line_chart(
-    name: str, title: str, across: str, axis: str, panels: Sequence[LinePanel], unit: str = ""
+    name: str,
+    title: str,
+    across: str,
+    axis: str,
+    panels: Sequence[LinePanel],
+    unit: str = "",
+    *,
+    from_zero: bool = True,
 ) -> Chart | None:
     """Panels one under the other, `across` and `axis` naming the two scales; None if there is no line.
 
-    The upright scale starts at zero where no value is negative.
+    The upright scale starts at zero where no value is negative, unless it need not hold it.
     """
     drawn = [
         LinePanel(panel.heading, [one for one in panel.series if one.points])
@@ -46,13 +53,17 @@ def line_chart(
         return None
     height = _TOP + len(drawn) * (_HEAD + _PLOT + _GAP) + _KEY + _FOOT
     description = f"{title}. {_words(drawn, across, unit)}"
-    return render(name, title, description, height, lambda axes: _fill(axes, drawn, across, axis, height))
+    return render(
+        name, title, description, height, lambda axes: _fill(axes, drawn, across, axis, height, from_zero)
+    )
 
 
-def _fill(axes: "Axes", panels: Sequence[LinePanel], across: str, axis: str, height: float) -> None:
+def _fill(
+    axes: "Axes", panels: Sequence[LinePanel], across: str, axis: str, height: float, from_zero: bool
+) -> None:
     points = [point for panel in panels for one in panel.series for point in one.points]
     left, right = _span([x for x, _ in points], zero=False)
-    low, high = _span([y for _, y in points], zero=True)
+    low, high = _span([y for _, y in points], zero=from_zero)
 
     def place(x: float) -> float:
         return _LEFT + (x - left) * (WIDTH - _LEFT - _RIGHT) / (right - left)

@@ -3,7 +3,7 @@
 One file that explains itself, as the chain's report: no script, nothing from outside, every value escaped.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from flows.formatting import flatten, number, one_line, section, visible
 from flows.pages import environment
 from flows.report.lines import LinePanel, Series, line_chart
+from flows.report.members import objects, paired, sections, texts
 from flows.report.plots import EXTERNAL, ORACLE, PLAIN, STANDALONE, Bar, Chart, families_chart
 from flows.report.scores import Score, score
 
@@ -86,7 +87,7 @@ def write_replay_page(figures: Mapping[str, Any], folder: Path) -> Path:
             updates=list(_updates(figures)),
             excluded=sorted(section(section(figures, "jobs"), "excluded").items()),
             settings=list(flatten(section(figures, "settings"))),
-            references=_texts(figures.get("elements")),
+            references=texts(figures.get("elements")),
         )
     )
     path = folder / PAGE
@@ -97,7 +98,7 @@ def write_replay_page(figures: Mapping[str, Any], folder: Path) -> Path:
 def path_rows(figures: Mapping[str, Any]) -> list[PathRow]:
     """The paths that have a score, in reading order."""
     found = []
-    for key, one in _sections(section(figures, "replay"), PATHS):
+    for key, one in sections(section(figures, "replay"), PATHS):
         nested = number(one.get("nested"))
         if nested is None:
             continue
@@ -120,7 +121,7 @@ def charts(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> dict[str, Cha
         for group in dict.fromkeys(row.group for row in rows)
     ]
     drawn = [families_chart("scores", "Half-Brier of every path", "half-Brier, lower is better", panels, "")]
-    for place, (repository, course) in enumerate(_sections(section(figures, "courses"))):
+    for place, (repository, course) in enumerate(sections(section(figures, "courses"))):
         if place < MOST_REPOSITORIES:
             drawn += _course_charts(place, repository, course, rows)
     drawn.append(_calibration_chart(figures, rows))
@@ -132,11 +133,11 @@ def _course_charts(
 ) -> list[Chart | None]:
     """Half-Brier so far, trust, and the losses of the batches, of one repository."""
     jobs, losses = course.get("jobs"), section(course, "half_brier")
-    reference = Series("reset, cases", STANDALONE, _points(jobs, losses.get(_REFERENCE)))
+    reference = Series("reset, cases", STANDALONE, paired(jobs, losses.get(_REFERENCE)))
     panels = [
         LinePanel(
             row.label,
-            [reference, Series("the path", EXTERNAL, _points(jobs, losses.get(row.key)))],
+            [reference, Series("the path", EXTERNAL, paired(jobs, losses.get(row.key)))],
         )
         for row in rows
         if row.key != _REFERENCE and row.key in losses
@@ -146,13 +147,13 @@ def _course_charts(
         LinePanel(
             PATHS.get(key, (key,))[0],
             [
-                Series(name, colour, _points(one.get("batches"), one.get(name)))
+                Series(name, colour, paired(one.get("batches"), one.get(name)))
                 for name, colour in (("before", STANDALONE), ("after", EXTERNAL))
             ],
         )
-        for key, one in _sections(batches, PATHS)
+        for key, one in sections(batches, PATHS)
     ]
-    trust = [LinePanel("controller", [Series("kept state", EXTERNAL, _points(jobs, course.get("trust")))])]
+    trust = [LinePanel("controller", [Series("kept state", EXTERNAL, paired(jobs, course.get("trust")))])]
     where = visible(one_line(repository, 60))
     return [
         line_chart(f"course{place}", f"Half-Brier so far: {where}", "jobs", "mean so far, by job", panels),
@@ -166,9 +167,8 @@ def _course_charts(
 def _calibration_chart(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> Chart | None:
     panels = []
     for row in rows:
-        listed = section(figures, "calibration").get(row.key)
-        bins = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-        points = _points([one.get("chance") for one in bins], [one.get("right") for one in bins])
+        bins = objects(section(figures, "calibration").get(row.key))
+        points = paired([one.get("chance") for one in bins], [one.get("right") for one in bins])
         if points:
             ends = [(chance, chance) for chance, _ in (points[0], points[-1])]
             as_said = Series("as said", STANDALONE, ends)
@@ -179,37 +179,16 @@ def _calibration_chart(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> C
 
 def _gains(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, Score]]:
     """What is gained, between which paths, and by how much."""
-    for name, one in _sections(section(figures, "differences")):
-        pair = [PATHS.get(path, (path,))[0] for path in _texts(one.get("paths"))]
+    for name, one in sections(section(figures, "differences")):
+        pair = [PATHS.get(path, (path,))[0] for path in texts(one.get("paths"))]
         yield name, " against ".join(reversed(pair)), score(one)
 
 
 def _updates(figures: Mapping[str, Any]) -> Iterator[UpdateRow]:
-    for key, one in _sections(section(figures, "updates"), PATHS):
+    for key, one in sections(section(figures, "updates"), PATHS):
         decided = [(name, number(count)) for name, count in sorted(section(one, "decisions").items())]
         batches, before, after, rose, distance = (
             number(one.get(name)) for name in ("batches", "before", "after", "rose", "distance")
         )
         words = ", ".join(f"{count:,.0f} {name}" for name, count in decided if count is not None)
         yield UpdateRow(PATHS.get(key, (key,))[0], batches, before, after, rose, distance, words)
-
-
-def _texts(values: object) -> list[str]:
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-
-
-def _points(xs: object, ys: object) -> list[tuple[float, float]]:
-    """Pairs of two lists that are both numbers."""
-    if not isinstance(xs, list) or not isinstance(ys, list):
-        return []
-    pairs = ((number(x), number(y)) for x, y in zip(xs, ys, strict=False))
-    return [(x, y) for x, y in pairs if x is not None and y is not None]
-
-
-def _sections(
-    values: Mapping[str, Any], order: Collection[str] = ()
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The nested objects of an object: known names in reading order, then the others by name."""
-    known = list(order)
-    names = sorted(values, key=lambda name: (known.index(name) if name in known else len(known), name))
-    return ((name, values[name]) for name in names if isinstance(values[name], Mapping))

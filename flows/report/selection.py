@@ -3,7 +3,7 @@
 One file that explains itself, as the chain's report: no script, nothing from outside, every value escaped.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from flows.formatting import flatten, number, section
 from flows.pages import environment
 from flows.report.lines import LinePanel, Series, line_chart
+from flows.report.members import numbers, objects, sections, texts
 from flows.report.plots import EXTERNAL, ORACLE, PLAIN, STANDALONE, Chart, families_chart, share_bar
 from flows.report.scores import Score, score
 
@@ -88,9 +89,9 @@ def write_selection_page(figures: Mapping[str, Any], folder: Path) -> Path:
 def conditions(figures: Mapping[str, Any]) -> list[Condition]:
     """The rows of the table of errors, arms and cells in reading order."""
     found = []
-    for arm, cells in _sections(section(figures, "conditions"), _ARMS):
-        for cell, one in _sections(cells, _CELLS):
-            seeds = [(name, value) for name, value in _numbers(section(one, "by_seed"))]
+    for arm, cells in sections(section(figures, "conditions"), _ARMS):
+        for cell, one in sections(cells, _CELLS):
+            seeds = [(name, value) for name, value in numbers(section(one, "by_seed"))]
             figure, greedy, right = (score(one.get(name)) for name in ("error", "greedy_error", "all_right"))
             deviation = number(one.get("seed_sd"))
             found.append(
@@ -103,9 +104,9 @@ def gains(figures: Mapping[str, Any]) -> list[Gain]:
     """The rows of the table of contrasts."""
     by_seed = section(figures, "gains_by_seed")
     found = []
-    for full, one in _sections(section(figures, "contrasts"), _CONTRASTS):
+    for full, one in sections(section(figures, "contrasts"), _CONTRASTS):
         arm, _, name = full.partition(".")
-        each = [number(seed.get(name)) for _, seed in _sections(section(by_seed, arm))]
+        each = [number(seed.get(name)) for _, seed in sections(section(by_seed, arm))]
         known = [value for value in each if value is not None]
         label = _label(_ARMS, arm) if name else "adapted against static"
         found.append(
@@ -135,7 +136,7 @@ def charts(figures: Mapping[str, Any], rows: Sequence[Condition]) -> dict[str, C
         )
         for arm in dict.fromkeys(row.arm for row in rows)
     ]
-    listed = _sections(section(figures, "training"))
+    listed = sections(section(figures, "training"))
     training = sorted(listed, key=lambda one: list(_ARMS).index(arm) if (arm := _arm(one[0])) in _ARMS else 9)
     across = "outer updates"
     drawn = [
@@ -186,8 +187,7 @@ def _panels(
     by_arm: dict[str, list[Series]] = {}
     for name, one in training:
         arm = _arm(name)
-        listed = one.get(part)
-        points = [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+        points = objects(one.get(part))
         for line, colour in lines.items():
             known = [(number(row.get("update")), number(row.get(line))) for row in points]
             found = [(x, scale * y) for x, y in known if x is not None and y is not None]
@@ -201,26 +201,9 @@ def _arm(training: str) -> str:
 
 
 def _references(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from (("host", ref) for ref in _strings([figures.get("host")]))
+    yield from (("host", ref) for ref in texts([figures.get("host")]))
     sealed = section(figures, "predictions")
     yield from ((name, ref) for name, ref in sorted(sealed.items()) if isinstance(ref, str))
-
-
-def _sections(
-    values: Mapping[str, Any], order: Collection[str] = ()
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The nested objects of an object: known names in reading order, then the others by name."""
-    known = list(order)
-    names = sorted(values, key=lambda name: (known.index(name) if name in known else len(known), name))
-    return ((name, values[name]) for name in names if isinstance(values[name], Mapping))
-
-
-def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    return ((name, value) for name in sorted(values) if (value := number(values[name])) is not None)
-
-
-def _strings(values: object) -> list[str]:
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
 def _label(labels: Mapping[str, str], name: object) -> str:

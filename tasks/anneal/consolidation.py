@@ -27,6 +27,13 @@ class Found:
     place: int
     tried: Scored
 
+    def course(self) -> list[list[float]]:
+        """The best score so far, wherever it rose and at the end: evaluations and score of each place."""
+        best_K = np.maximum.accumulate(self.tried.score_P)
+        rose_K = np.flatnonzero(np.diff(best_K, prepend=-np.inf) > 0)
+        places = sorted({*rose_K.tolist(), len(best_K) - 1})
+        return [[place + 1, float(best_K[place])] for place in places]
+
 
 def run_search(
     name: SearchName,

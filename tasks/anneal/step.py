@@ -49,14 +49,14 @@ def consolidation_recipe(
 ) -> Recipe:
     """How a written shadow is consolidated on the texts of these digests."""
     options = {**anneal.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
-    return Recipe("anneal.consolidate/1", options, (written.version, host.ref.version, *digests))
+    return Recipe("anneal.consolidate/2", options, (written.version, host.ref.version, *digests))
 
 
 def sealed_recipe(kept: Ref, written: Ref, anneal: AnnealParams, digests: Sequence[str], host: Ref) -> Recipe:
     """How a consolidated shadow is evaluated on the texts of these digests."""
     options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
     inputs = (kept.version, written.version, host.version, *digests)
-    return Recipe("anneal.evaluate/1", options, inputs)
+    return Recipe("anneal.evaluate/2", options, inputs)
 
 
 def consolidate(
@@ -108,6 +108,7 @@ def consolidate(
         facts={
             "chunks": len(written.losses),
             "evaluations": len(found.tried.score_P),
+            "course": found.course(),
             "selection": _figures(found.tried, found.place),
             "selection_naive": _figures(found.tried, 0),
             "guard": _figures(guard, 0),
@@ -193,8 +194,8 @@ def evaluate_shadow(
     parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
     with standing_on(store, host, foundation(store, written_ref)):
         alphas = {"naive": np.ones(len(written.layers)), "consolidated": np.array(kept.alphas)}
-        for name in sealed.baselines:
-            alphas[name] = search_alphas(name, host, written, texts, anneal).alphas_L
+        searched = {name: search_alphas(name, host, written, texts, anneal) for name in sealed.baselines}
+        alphas |= {name: found.alphas_L for name, found in searched.items()}
         losses = _losses(host, written, {"host": np.zeros(len(written.layers)), **alphas}, parts, progress)
         made = cards(host, kept, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens)
     samples = [
@@ -204,6 +205,9 @@ def evaluate_shadow(
         for chunk, loss in enumerate(losses_N)
     ]
     others = [name for name in alphas if name != "consolidated"]
+    row = store.catalog().get(ref.version)
+    courses = {"consolidated": row.facts.get("course", []) if row else []}
+    courses |= {name: found.course() for name, found in searched.items()}
     summary = {
         "protocol": "sealed chunks of the domain and of retention text, none of which met a search",
         "shadow": str(ref),
@@ -218,6 +222,7 @@ def evaluate_shadow(
         "anatomy": anatomy(kept.layers, kept.alphas, kept.norms()),
         "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
         "curve": list(written.losses),
+        "courses": courses,
         "cards": made,
         "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},
     }

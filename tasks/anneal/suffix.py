@@ -18,8 +18,8 @@ from tasks.shadows import Shadow
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
-_LOGITS = 4 * 1024**2
-"""Logits that are held at the same time, about: a large vocabulary fills caches and memory otherwise."""
+_MULTIPLIED, _IN_CACHE = 8 * 1024**2, 256 * 1024
+"""Logits of one product, and those of them whose losses are taken together: what a core's cache holds."""
 
 
 class _Captured(Exception):
@@ -80,19 +80,20 @@ class Suffix:
         return alphas_rL[:, column]
 
     def _loss(self, states_rSD: Tensor, targets_rS: Tensor) -> Tensor:
-        at_once = max(1, _LOGITS // self._head.weight.shape[0])
-        parts = [
-            F.cross_entropy(self._logits(states_pD), targets_p, reduction="none")
-            for states_pD, targets_p in zip(
-                torch.split(states_rSD.flatten(0, 1), at_once),
-                torch.split(targets_rS.flatten(), at_once),
-                strict=True,
-            )
-        ]
+        states_PD, targets_P = states_rSD.flatten(0, 1), targets_rS.flatten()
+        vocabulary = self._head.weight.shape[0]
+        multiplied = max(1, _MULTIPLIED // vocabulary)
+        in_cache = max(1, _IN_CACHE // vocabulary) if states_PD.device.type == "cpu" else multiplied
+        parts = []
+        for start in range(0, len(states_PD), multiplied):
+            logits_pV = self._head(states_PD[start : start + multiplied])
+            targets_p = targets_P[start : start + multiplied]
+            pieces = torch.split(logits_pV, in_cache), torch.split(targets_p, in_cache)
+            for logits_fV, targets_f in zip(*pieces, strict=True):
+                parts.append(F.cross_entropy(self._capped(logits_fV), targets_f, reduction="none"))
         return torch.cat(parts).view(targets_rS.shape).mean(-1)
 
-    def _logits(self, states_pD: Tensor) -> Tensor:
-        logits_pV: Tensor = self._head(states_pD)
+    def _capped(self, logits_pV: Tensor) -> Tensor:
         if self._cap:
             logits_pV = torch.tanh(logits_pV / self._cap) * self._cap
         return logits_pV.float()

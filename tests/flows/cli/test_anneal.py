@@ -91,7 +91,10 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     result = json.loads((workplace / "results" / "anneal.json").read_text())
     assert result["shadow"] == found["shadow"]
     assert set(result["gain"]) == {"naive", "consolidated", "single", "random"}
-    assert cellar("eval", "show")[1] == out.replace("wrote results/anneal.json\n", "")
+    assert [course[-1][0] for course in result["courses"].values()] == [12, 12, 12]
+    assert out.splitlines()[-2:] == ["wrote results/anneal.json", "wrote results/anneal.html"]
+    assert "one alpha" in (workplace / "results" / "anneal.html").read_text(encoding="utf-8")
+    assert cellar("eval", "show")[1].splitlines() == out.splitlines()[:-2]
     code, out, _ = cellar("anneal", "show")
     assert (code, [line.split()[0] for line in out.splitlines()]) == (
         0,
@@ -154,6 +157,7 @@ def test_domains_are_learned_one_after_another(cellar: Cellar, workplace: Path, 
     result = json.loads((workplace / "results" / "cumulative.json").read_text())
     assert [ref.partition("@")[0] for ref in result["shadows"]] == ["shadow/two.casks", "shadow/two.brackets"]
     assert len(result["losses"]["retention"]) == 3
+    assert "brackets" in (workplace / "results" / "cumulative.html").read_text(encoding="utf-8")
     code, out, err = cellar(
         *("anneal", "continue", "two.casks", "--text", "the 7th cask", "--tokens", "9", *SMALL, "--json")
     )

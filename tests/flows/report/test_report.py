@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 from copy import deepcopy
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from flows.formatting import count, interval, milliseconds, nats, seconds, share, size, visible
 from flows.report.examples import agreement
 from flows.report.page import write_report
+from tests.flows.report.browser_rules import check_laid_out
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
@@ -459,37 +458,4 @@ def test_visible_text_has_no_hidden_character_and_is_utf8(text: str) -> None:
 def test_a_browser_shows_the_page_light_or_dark_without_scrolling_sideways(
     width: int, scheme: str, tmp_path: Path
 ) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("needs a Chromium on PATH to lay the page out")
-    path = write_report(SUMMARY, tmp_path)
-    # The page itself has no script; this copy gets one that writes down how wide and in which colours it came
-    # out. A framed page prefers the colour scheme of its frame.
-    probe = (
-        f'<iframe id="f" style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" srcdoc="PAGE">'
-        "</iframe><script>document.getElementById('f').onload = e => {"
-        "const d = e.target.contentDocument, root = d.documentElement, style = getComputedStyle(d.body);"
-        "document.title = `measured ${root.scrollWidth} of ${root.clientWidth}, ${style.color} on `"
-        "+ getComputedStyle(style.backgroundColor == 'rgba(0, 0, 0, 0)' ? root : d.body).backgroundColor; }"
-        "</script>"
-    )
-    text = path.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
-    (tmp_path / "probe.html").write_text(probe.replace("PAGE", text), encoding="utf-8")
-
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--no-first-run",
-    ]
-    command = [browser, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
-    command += ["--dump-dom", (tmp_path / "probe.html").as_uri()]
-    dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-    found = re.search(r"measured (\d+) of (\d+), rgb\(([\d, ]+)\) on rgb\(([\d, ]+)\)", dumped)
-    assert found, dumped[:500]
-    assert int(found[1]) <= int(found[2])
-    ink, paper = (sum(map(int, found[group].split(","))) / 3 for group in (3, 4))
-    assert (paper < ink) == (scheme == "dark")
-    assert abs(paper - ink) > 128
+    check_laid_out(write_report(SUMMARY, tmp_path), tmp_path, width, scheme)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.anneal import BASELINES, AnnealParams, Scored, SearchName, run_search, search
+from tasks.anneal import BASELINES, AnnealParams, Found, Scored, SearchName, run_search, search
 from tasks.checkpoint import Checkpoints
 from tasks.errors import UnfitHost
 
@@ -47,6 +47,12 @@ def test_a_search_asks_for_exactly_its_budget_inside_the_box(name: SearchName, e
     assert np.array_equal(asked[0], np.ones(6)), "full strength is always among what is tried"
     assert found.tried.score_P[found.place] == found.tried.score_P.max()
     assert np.array_equal(found.alphas_L, found.tried.alphas_PL[found.place])
+
+
+def test_the_course_of_a_search_is_where_its_best_rose_and_its_end() -> None:
+    score_P = np.array([0.1, 0.0, 0.3, 0.3, 0.2])
+    tried = Scored(np.zeros((5, 1)), score_P, score_P, score_P, score_P)
+    assert Found(np.zeros(1), 2, tried).course() == [[1, 0.1], [3, 0.3], [5, 0.3]]
 
 
 def test_searches_find_what_their_family_holds() -> None:

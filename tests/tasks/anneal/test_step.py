@@ -61,6 +61,7 @@ def test_a_domain_is_consolidated_once_and_its_host_gains(
     assert {host.ref.version, written.version} <= set(row.requires)
     facts = row.facts
     assert facts["evaluations"] == 40
+    assert facts["course"][-1] == [40, facts["selection"]["score"]]
     assert facts["selection"]["score"] >= facts["selection_naive"]["score"]
     assert facts["guard"]["gain"] > 0
     assert not facts["fell_back"]
