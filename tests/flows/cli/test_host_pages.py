@@ -49,7 +49,7 @@ def shape(lines: list[str]) -> list[str]:
     text = re.sub(r"^(with|without)\b.*$", r"\1 TEXT", text, flags=re.MULTILINE)
     text = re.sub(r"^(from +|.* LlamaForCausalLM +)\S+$", r"\1ORIGIN", text, flags=re.MULTILINE)
     text = re.sub(r"^(layer +\d+ +[\d.]+) +#* +norm", r"\1 norm", text, flags=re.MULTILINE)
-    text = re.sub(r"(?<!\w)[-+]?(\d[\d,.]*|nan|inf)|(?<=median: )-", "0", text)
+    text = re.sub(r"(?<!\w)[-+]?(\d[\d,.]*|(nan|inf)\b)|(?<=median: )-", "0", text)
     return [" ".join(line.split()) for line in text.splitlines()]
 
 

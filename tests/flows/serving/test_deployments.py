@@ -29,6 +29,14 @@ def test_the_shipped_file_is_valid() -> None:
         [schedule] = found[name].schedules
         assert schedule.cron is not None
         assert schedule.timezone != "UTC"
+    on_hosts = [one for one in found.values() if one.module_path.startswith("flows.scheduled_hosts.")]
+    assert {one.name for one in on_hosts} == {
+        *("larc-train", "larc-eval", "larc-replay"),
+        *("anneal-write", "anneal-consolidate", "anneal-eval", "anneal-cumulate"),
+    }
+    for one in on_hosts:
+        assert one.flow().name == one.name
+        assert [schedule.active for schedule in one.schedules] == [False]  # a store need not have a host
     parameters = found["update"].parameters
     assert "head" not in parameters  # that of the corpus
     assert parameters["wait_minutes"] > 0
