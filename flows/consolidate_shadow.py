@@ -8,9 +8,10 @@ from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
 from flows.write_shadow import write_task
+from store import Ref
 
 
-def _consolidate(settings: Settings, params: Params) -> str:
+def _consolidate(settings: Settings, params: Params, written: str) -> str:
     from tasks.anneal.step import consolidate
 
     prepare_threads(settings)
@@ -26,6 +27,7 @@ def _consolidate(settings: Settings, params: Params) -> str:
             host,
             params.shadow,
             params.anneal,
+            written=Ref.parse(written),
             progress=progress,
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
@@ -39,8 +41,7 @@ consolidate_task = bind(_consolidate, name="consolidate shadow")
 
 def _flow(params: Params, settings: Settings) -> str:
     """Write the domain if it is not written, and consolidate it; returns the reference of `shadow/<name>`."""
-    write_task(settings, params)
-    return consolidate_task(settings, params)
+    return consolidate_task(settings, params, write_task(settings, params))
 
 
 consolidate_shadow = flow(_flow, name="consolidate-shadow")

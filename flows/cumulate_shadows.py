@@ -38,8 +38,7 @@ def _flow(params: Params, settings: Settings) -> dict[str, Any]:
     made = []
     for stage in stages(params.shadow, params.anneal):
         chosen = params.model_copy(update={"shadow": stage})
-        write_task(settings, chosen)
-        made.append(consolidate_task(settings, chosen))
+        made.append(consolidate_task(settings, chosen, write_task(settings, chosen)))
     return {"shadows": made, **evaluate_task(settings, params)}
 
 

@@ -11,9 +11,10 @@ from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
 from flows.write_shadow import write_task
+from store import Ref
 
 
-def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+def _evaluate(settings: Settings, params: Params, written: str, kept: str) -> dict[str, Any]:
     from tasks.anneal.step import evaluate_shadow as evaluate
 
     prepare_threads(settings)
@@ -23,7 +24,15 @@ def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
         watch.progress(f"evaluate {params.shadow.name}", "conditions") as progress,
         timed(settings.work_dir, store, "evaluate-shadow") as work,
     ):
-        found = evaluate(store, host, params.shadow, params.anneal, progress=progress)
+        found = evaluate(
+            store,
+            host,
+            params.shadow,
+            params.anneal,
+            kept=Ref.parse(kept),
+            written=Ref.parse(written),
+            progress=progress,
+        )
         work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 
@@ -34,8 +43,8 @@ evaluate_task = bind(_evaluate, name="evaluate shadow")
 def _flow(params: Params, settings: Settings) -> dict[str, Any]:
     """Write, consolidate and evaluate the domain, or find what is published; returns the references."""
     written = write_task(settings, params)
-    consolidated = consolidate_task(settings, params)
-    return {"shadows": [written, consolidated], **evaluate_task(settings, params)}
+    kept = consolidate_task(settings, params, written)
+    return {"shadows": [written, kept], **evaluate_task(settings, params, written, kept)}
 
 
 evaluate_shadow = flow(_flow, name="evaluate-shadow")

@@ -65,20 +65,24 @@ def consolidate(
     shadow: ShadowParams,
     anneal: AnnealParams,
     *,
+    written: Ref | None = None,
     progress: Progress = silent,
     work_dir: Path | None = None,
     checkpoint_s: float = CHECKPOINT_S,
 ) -> Ref:
     """Publish `shadow/<name>`, the written shadow with searched alphas, or find it.
 
+    The written shadow is the newest of its name, or the version `written`: where a text was learned, then
+    another one and the first again, the one that fits is older.
+
     Where guard text and guard probes, which the search never saw, show no gain that is worth its rise, all
     alphas are 0. With `work_dir` an interrupted search continues, bit for bit.
 
     Raises `StaleInputs` when the written shadow is not of this text, `ElementNotFound` when there is none.
     """
-    written_ref, written = open_shadow(store, f"{shadow.name}{WRITTEN}", host)
+    written_ref, full = open_shadow(store, written or f"{shadow.name}{WRITTEN}", host)
     texts = read_texts(store, host, shadow, anneal)
-    if written.document != texts.domain.digest:
+    if full.document != texts.domain.digest:
         raise StaleInputs(f"{written_ref} was written from another text; run `cellar anneal write` again")
     recipe = consolidation_recipe(written_ref, anneal, texts.digests, host)
     row = store.catalog().find(recipe.fingerprint)
@@ -87,13 +91,13 @@ def consolidate(
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     onto = foundation(store, written_ref)
     with standing_on(store, host, onto):
-        found = search_alphas("cma", host, written, texts, anneal, progress=progress, checkpoints=checkpoints)
+        found = search_alphas("cma", host, full, texts, anneal, progress=progress, checkpoints=checkpoints)
         guarded = np.stack([found.alphas_L, np.ones_like(found.alphas_L)])
-        guard = objective_of("guard", host, written, texts, anneal)(guarded)
+        guard = objective_of("guard", host, full, texts, anneal)(guarded)
     kept = bool(guard.score_P[0] > 0)
     alphas = found.alphas_L if kept else np.zeros_like(found.alphas_L)
-    kept_seeds = {**written.seeds, "search": anneal.seed}
-    consolidated = replace(written, seeds=kept_seeds).scaled(alphas.tolist())
+    kept_seeds = {**full.seeds, "search": anneal.seed}
+    consolidated = replace(full, seeds=kept_seeds).scaled(alphas.tolist())
     element = shadow_element(
         shadow.name,
         consolidated,
@@ -106,7 +110,7 @@ def consolidate(
             "onto": [str(one) for one in onto],
         },
         facts={
-            "chunks": len(written.losses),
+            "chunks": len(full.losses),
             "evaluations": len(found.tried.score_P),
             "course": found.course(),
             "selection": _figures(found.tried, found.place),
@@ -171,19 +175,23 @@ def evaluate_shadow(
     shadow: ShadowParams,
     anneal: AnnealParams,
     *,
+    kept: Ref | None = None,
+    written: Ref | None = None,
     progress: Progress = silent,
 ) -> PublishedEvaluation:
     """Evaluate `shadow/<name>` on sealed text and sealed probes, beside its full strength and other searches.
+
+    Both are the newest of their names, or the versions `kept` and `written`.
 
     Publishes `evaluation/<name>.anneal` (the summary as JSON) and its `samples` (Parquet, the loss of every
     sealed chunk under every condition), or returns what is published for the same. `progress` counts
     conditions. Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another
     text's.
     """
-    ref, kept = open_shadow(store, shadow.name, host)
-    written_ref, written = open_shadow(store, f"{shadow.name}{WRITTEN}", host)
+    ref, scaled = open_shadow(store, kept or shadow.name, host)
+    written_ref, full = open_shadow(store, written or f"{shadow.name}{WRITTEN}", host)
     texts = read_texts(store, host, shadow, anneal)
-    if kept.document != texts.domain.digest or written.document != texts.domain.digest:
+    if scaled.document != texts.domain.digest or full.document != texts.domain.digest:
         raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
     sealed = anneal.sealed
     how = sealed_recipe(ref, written_ref, anneal, texts.digests, host.ref)
@@ -193,11 +201,11 @@ def evaluate_shadow(
     began = time.monotonic()
     parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
     with standing_on(store, host, foundation(store, written_ref)):
-        alphas = {"naive": np.ones(len(written.layers)), "consolidated": np.array(kept.alphas)}
-        searched = {name: search_alphas(name, host, written, texts, anneal) for name in sealed.baselines}
+        alphas = {"naive": np.ones(len(full.layers)), "consolidated": np.array(scaled.alphas)}
+        searched = {name: search_alphas(name, host, full, texts, anneal) for name in sealed.baselines}
         alphas |= {name: found.alphas_L for name, found in searched.items()}
-        losses = _losses(host, written, {"host": np.zeros(len(written.layers)), **alphas}, parts, progress)
-        made = cards(host, kept, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens)
+        losses = _losses(host, full, {"host": np.zeros(len(full.layers)), **alphas}, parts, progress)
+        made = cards(host, scaled, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens)
     samples = [
         ChunkLoss(name, condition, chunk, float(loss))
         for name, by_condition in losses.items()
@@ -219,9 +227,9 @@ def evaluate_shadow(
         "gain": compared(losses["domain"], sealed, sign=-1, seed=anneal.seed),
         "drift": compared(losses["retention"], sealed, sign=1, seed=anneal.seed),
         "consolidated_over": against(losses["domain"], sealed, "consolidated", others, seed=anneal.seed),
-        "anatomy": anatomy(kept.layers, kept.alphas, kept.norms()),
+        "anatomy": anatomy(scaled.layers, scaled.alphas, scaled.norms()),
         "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
-        "curve": list(written.losses),
+        "curve": list(full.losses),
         "courses": courses,
         "cards": made,
         "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},

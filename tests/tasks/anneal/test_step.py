@@ -1,5 +1,6 @@
 """A written shadow is consolidated once, resumes, falls back to nothing, and is bound to its text."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from store import Store
-from tasks.anneal import AnnealParams, consolidate, read_texts
+from tasks.anneal import AnnealParams, consolidate, evaluate_shadow, read_texts
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, ShadowParams, TextSource, open_shadow, write_domain
@@ -118,6 +119,20 @@ def test_a_shadow_of_another_text_or_no_retention_text_is_refused(
     other = shadow_params.model_copy(update={"domain": anneal.retention[0]})
     with pytest.raises(StaleInputs, match="was written from another text"):
         consolidate(store, host, other, anneal)
+
+
+def test_a_text_that_was_learned_before_another_is_found_again(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    written = write_domain(store, host, shadow_params)
+    kept = consolidate(store, host, shadow_params, anneal, written=written)
+    other = shadow_params.model_copy(update={"domain": anneal.retention[0]})
+    assert write_domain(store, host, other) != written
+
+    assert write_domain(store, host, shadow_params) == written
+    assert consolidate(store, host, shadow_params, anneal, written=written) == kept
+    evaluated = evaluate_shadow(store, host, shadow_params, anneal, kept=kept, written=written)
+    assert json.loads(store.read(evaluated.summary_ref))["shadow"] == str(kept)
 
 
 def test_no_passage_of_one_purpose_is_one_of_another(
