@@ -11,9 +11,10 @@ from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
 from flows.write_shadow import write_task
+from store import Ref
 
 
-def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+def _evaluate(settings: Settings, params: Params, kept: list[str]) -> dict[str, Any]:
     from tasks.anneal import evaluate_stages
 
     prepare_threads(settings)
@@ -23,7 +24,14 @@ def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
         watch.progress("evaluate domains", "stages") as progress,
         timed(settings.work_dir, store, "evaluate-domains") as work,
     ):
-        found = evaluate_stages(store, host, params.shadow, params.anneal, progress=progress)
+        found = evaluate_stages(
+            store,
+            host,
+            params.shadow,
+            params.anneal,
+            kept=[Ref.parse(one) for one in kept],
+            progress=progress,
+        )
         work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 
@@ -35,11 +43,13 @@ def _flow(params: Params, settings: Settings) -> dict[str, Any]:
     """Write and consolidate each domain on top of those before it, then evaluate all after each."""
     from tasks.anneal import stages
 
-    made = []
+    made: list[str] = []
     for stage in stages(params.shadow, params.anneal):
-        chosen = params.model_copy(update={"shadow": stage})
+        # The versions just made, which need not be the newest of their names.
+        below = (*params.shadow.onto, *made)
+        chosen = params.model_copy(update={"shadow": stage.model_copy(update={"onto": below})})
         made.append(consolidate_task(settings, chosen, write_task(settings, chosen)))
-    return {"shadows": made, **evaluate_task(settings, params)}
+    return {"shadows": made, **evaluate_task(settings, params, made)}
 
 
 cumulate_shadows = flow(_flow, name="cumulate-shadows")

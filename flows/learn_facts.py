@@ -8,6 +8,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from store import Ref
 
 
 def _teach(settings: Settings, params: Params) -> list[str]:
@@ -33,7 +34,7 @@ def _teach(settings: Settings, params: Params) -> list[str]:
     return made
 
 
-def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
+def _evaluate(settings: Settings, params: Params, taught: list[str]) -> dict[str, Any]:
     from tasks.facts.step import evaluate_facts
 
     prepare_threads(settings)
@@ -48,6 +49,7 @@ def _evaluate(settings: Settings, params: Params) -> dict[str, Any]:
             params.shadow,
             params.facts,
             params.anneal,
+            taught=[Ref.parse(one) for one in taught],
             progress=progress,
             work_dir=settings.work_dir,
         )
@@ -61,7 +63,7 @@ evaluate_task = bind(_evaluate, name="evaluate facts")
 def _flow(params: Params, settings: Settings) -> dict[str, Any]:
     """Teach each lesson to the untouched host and ask for the facts, or find what is published."""
     taught = teach_task(settings, params)
-    return {"shadows": taught, **evaluate_task(settings, params)}
+    return {"shadows": taught, **evaluate_task(settings, params, taught)}
 
 
 learn_facts = flow(_flow, name="learn-facts")

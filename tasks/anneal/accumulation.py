@@ -66,16 +66,18 @@ def evaluate_stages(
     shadow: ShadowParams,
     anneal: AnnealParams,
     *,
+    kept: Sequence[Ref] = (),
     progress: Progress = silent,
 ) -> PublishedEvaluation:
     """Evaluate every domain's sealed text, and sealed probes, after each domain that the host learned.
 
     Publishes `evaluation/<name>.cumulative` and its `samples`, or returns what is published for the same.
-    `progress` counts stages. Raises `ElementNotFound` when a domain is not consolidated, `StaleInputs` when
-    one was written on others than those before it.
+    The shadows are the newest of their names, or those of `kept`. `progress` counts stages. Raises
+    `ElementNotFound` when a domain is not consolidated, `StaleInputs` when one was written on others than
+    those before it.
     """
     learned = stages(shadow, anneal)
-    opened = [open_shadow(store, one.name, host) for one in learned]
+    opened = [open_shadow(store, what, host) for what in kept or [one.name for one in learned]]
     refs = [ref for ref, _ in opened]
     base = len(stack_refs(store, shadow.onto))
     for place, ref in enumerate(refs):

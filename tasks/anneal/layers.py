@@ -96,6 +96,7 @@ class LeanLayer:
         return (
             _children(layer, "self_attn") - _HEAD_NORMS == _ATTENTION
             and hasattr(attention, "scaling")
+            and all(_is_mean_square(norm) for norm in _norms(layer))
             and all(part.shape[-1] == width and part.shape[0] == 1 for part in rotary)
         )
 
@@ -162,6 +163,18 @@ class LeanLayer:
         made_rSHd[..., :half].addcmul_(x_rSHd[..., half:], sin_S1d[..., :half], value=-1)
         made_rSHd[..., half:].addcmul_(x_rSHd[..., :half], sin_S1d[..., half:])
         return made_rSHd
+
+
+def _norms(layer: nn.Module) -> list[Any]:
+    of_layer, of_heads = ("input_layernorm", "post_attention_layernorm"), sorted(_HEAD_NORMS)
+    heads = [child for name, child in layer.get_submodule("self_attn").named_children() if name in of_heads]
+    return [*(layer.get_submodule(name) for name in of_layer), *heads]
+
+
+def _is_mean_square(norm: Any) -> bool:
+    """Whether a norm has what `_normed` reads; Gemma's and OLMo's have the same names and other parts."""
+    weight = getattr(norm, "weight", None)
+    return isinstance(weight, Tensor) and weight.dim() == 1 and hasattr(norm, "variance_epsilon")
 
 
 def _normed(norm: Any, x: Tensor) -> Tensor:

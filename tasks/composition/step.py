@@ -70,7 +70,13 @@ def evaluate_composition(
         "dtype": str(host.dtype).removeprefix("torch."),
         "learned": None if domain is None else shadow.identity(),
     }
-    inputs = (host.ref.version, *(ref.version for ref in refs), snapshot.id, *(one.version for one in shards))
+    inputs = (
+        host.ref.version,
+        *(ref.version for ref in refs),
+        snapshot.id,
+        *(one.version for one in shards),
+        *(() if domain is None else (domain.digest,)),
+    )
     recipe = Recipe("composition.evaluate/1", options, inputs).fingerprint
     if (known := find_evaluation(store, recipe)) is not None:
         return known

@@ -1,7 +1,7 @@
 """The facts room's door to the store: lessons written into shadows, and what a host then knows."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,7 @@ def evaluate_facts(
     params: FactsParams,
     anneal: AnnealParams,
     *,
+    taught: Sequence[Ref] = (),
     progress: Progress = silent,
     work_dir: Path | None = None,
 ) -> PublishedEvaluation:
@@ -106,7 +107,8 @@ def evaluate_facts(
 
     Publishes `evaluation/<name>.facts` with its `samples` (one row per condition, fact and framing) and
     `retention` (the loss of every sealed chunk), or returns what is published for the same. With `work_dir`
-    finished conditions of an interrupted evaluation are not asked again. `progress` counts facts.
+    finished conditions of an interrupted evaluation are not asked again. `progress` counts facts. The lessons
+    are the newest of their names, or the versions `taught`, in the order of `params.lessons`.
 
     Raises `ElementNotFound` when a lesson is not written, `StaleInputs` when it is of other facts, and
     `BadCorpus` where no retention text is named.
@@ -114,7 +116,8 @@ def evaluate_facts(
     facts = made_up_facts(params)
     onto = stack_refs(store, shadow.onto)
     lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
-    opened = {lesson: open_shadow(store, lesson_name(params, lesson), host) for lesson in lessons}
+    named = taught or [lesson_name(params, lesson) for lesson in lessons]
+    opened = {one: open_shadow(store, what, host) for one, what in zip(lessons, named, strict=True)}
     for lesson, (ref, written) in opened.items():
         if written.document != lessons[lesson].digest:
             raise StaleInputs(f"{ref} was taught other facts; run `cellar anneal facts` again")
@@ -140,11 +143,11 @@ def evaluate_facts(
     conditions: dict[str, Shadow | None] = {HOST: None}
     conditions |= {lesson: written for lesson, (_, written) in opened.items()}
     with standing_on(store, host, onto):
-        for done, (condition, taught) in enumerate(conditions.items()):
+        for done, (condition, lesson_shadow) in enumerate(conditions.items()):
             report = turn_of(progress, done, len(conditions))
             with ExitStack() as stack:
-                if taught is not None:
-                    stack.enter_context(attached(host, taught))
+                if lesson_shadow is not None:
+                    stack.enter_context(attached(host, lesson_shadow))
                 found = kept.load(condition) or ask_facts(
                     host, facts, condition, said_tokens=params.said_tokens, progress=report
                 )

@@ -8,7 +8,7 @@ from store import Ref, Store
 from tasks.errors import BadPayload
 from tasks.shadows.attachment import attached
 from tasks.shadows.kept import is_stack, open_stack
-from tasks.shadows.opening import find_shadow, open_shadow
+from tasks.shadows.opening import KIND, find_shadow, open_shadow
 from tasks.shadows.shadow import Shadow
 
 if TYPE_CHECKING:
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
     """The shadows that names mean, in their order: the newest of a name, or all that head:NAME has attached.
 
-    Raises `ElementNotFound` where one is missing, and as `open_stack`.
+    A reference, also written out (`shadow/docs@<version>`), means that version. Raises `ElementNotFound`
+    where one is missing, and as `open_stack`.
     """
     refs: list[Ref] = []
     for name in names:
         if isinstance(name, str) and is_stack(name):
             refs += open_stack(store, name).stack.shadows
+        elif isinstance(name, str) and "@" in name:
+            refs.append(find_shadow(store, Ref.parse(f"{KIND}{name.removeprefix(KIND)}")))
         else:
             refs.append(find_shadow(store, name))
     return tuple(refs)

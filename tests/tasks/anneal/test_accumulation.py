@@ -10,7 +10,15 @@ from tasks.anneal import AnnealParams, StageLoss, consolidate, evaluate_stages, 
 from tasks.anneal.params import SealedParams
 from tasks.errors import StaleInputs
 from tasks.hosts import Host
-from tasks.shadows import HeldParams, ShadowParams, TextSource, foundation, open_shadow, write_domain
+from tasks.shadows import (
+    HeldParams,
+    ShadowParams,
+    TextSource,
+    foundation,
+    open_shadow,
+    stack_refs,
+    write_domain,
+)
 from tasks.tables import load_records
 
 
@@ -75,3 +83,5 @@ def test_domains_are_learned_on_top_of_one_another(store: Store, host: Host, tmp
     assert open_shadow(store, "all.casks", host)[0] == replaced != refs[0]
     with pytest.raises(StaleInputs, match="stands on other shadows"):
         evaluate_stages(store, host, shadow, anneal)
+    assert evaluate_stages(store, host, shadow, anneal, kept=refs).summary_ref == made.summary_ref
+    assert stack_refs(store, [str(refs[0]), "all.casks"]) == (refs[0], replaced)

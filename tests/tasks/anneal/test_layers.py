@@ -9,9 +9,12 @@ import torch
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
+    GemmaConfig,
     GraniteConfig,
     LlamaConfig,
     MistralConfig,
+    OlmoConfig,
+    PretrainedConfig,
     Qwen2Config,
     Qwen3Config,
 )
@@ -113,6 +116,19 @@ def test_layers_that_only_look_alike_are_left_to_the_host(ids_NT: Tensor) -> Non
     host = made_host(GraniteConfig(**SIZES, residual_multiplier=0.2))
     shadow = made_shadow(host)
     assert isinstance(Suffix(host, shadow, ids_NT[:1], lean=True)._layers[0], LeanLayer)
+    population = Population(host, shadow, ids_NT, scored=6)
+    assert {type(layer) for layer in population._suffix._layers} == {HostLayer}
+    expected = plain_losses(host, shadow, ALPHAS_PL, ids_NT, scored=6)
+    np.testing.assert_allclose(population.losses(ALPHAS_PL), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", [GemmaConfig(**SIZES), OlmoConfig(**SIZES)])
+def test_layers_whose_norms_are_of_another_kind_are_left_to_the_host(
+    config: PretrainedConfig, ids_NT: Tensor
+) -> None:
+    """Gemma's and OLMo's bear the names of Llama's."""
+    host = made_host(config)
+    shadow = made_shadow(host)
     population = Population(host, shadow, ids_NT, scored=6)
     assert {type(layer) for layer in population._suffix._layers} == {HostLayer}
     expected = plain_losses(host, shadow, ALPHAS_PL, ids_NT, scored=6)

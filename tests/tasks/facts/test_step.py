@@ -116,6 +116,22 @@ def test_facts_of_another_seed_and_a_missing_retention_text_are_refused(
         evaluate_facts(store, host, SHADOW, PARAMS, AnnealParams())
 
 
+def test_lessons_that_are_not_the_newest_of_their_names_are_asked_for(
+    store: Store, host: Host, anneal: AnnealParams
+) -> None:
+    once = PARAMS.model_copy(update={"lessons": ("once",)})
+    first = teach(store, host, SHADOW, once, "once")
+    made = evaluate_facts(store, host, SHADOW, once, anneal, taught=[first])
+    slower = SHADOW.model_copy(update={"step_size": SHADOW.step_size / 2})
+    second = teach(store, host, slower, once, "once")
+
+    assert teach(store, host, SHADOW, once, "once") == first != second
+    again = evaluate_facts(store, host, SHADOW, once, anneal, taught=[first])
+    assert again.summary_ref == made.summary_ref
+    other = evaluate_facts(store, host, slower, once, anneal, taught=[second])
+    assert other.summary["lessons"]["once"]["shadow"] == str(second)
+
+
 def test_a_chunk_of_retention_text_has_a_loss_under_every_condition(
     store: Store, host: Host, anneal: AnnealParams
 ) -> None:
