@@ -77,7 +77,8 @@ def evaluate_stages(
     those before it.
     """
     learned = stages(shadow, anneal)
-    opened = [open_shadow(store, what, host) for what in kept or [one.name for one in learned]]
+    named: Sequence[Ref | str] = kept or [one.name for one in learned]
+    opened = [open_shadow(store, one, host) for one in named]
     refs = [ref for ref, _ in opened]
     base = len(stack_refs(store, shadow.onto))
     for place, ref in enumerate(refs):

@@ -116,7 +116,7 @@ def evaluate_facts(
     facts = made_up_facts(params)
     onto = stack_refs(store, shadow.onto)
     lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
-    named = taught or [lesson_name(params, lesson) for lesson in lessons]
+    named: Sequence[Ref | str] = taught or [lesson_name(params, lesson) for lesson in lessons]
     opened = {one: open_shadow(store, what, host) for one, what in zip(lessons, named, strict=True)}
     for lesson, (ref, written) in opened.items():
         if written.document != lessons[lesson].digest:

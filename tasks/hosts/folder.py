@@ -5,6 +5,7 @@ that brings code of its own (`auto_map`), or weights that only unpickling reads,
 """
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ _MAX_JSON = 64 * 1024**2
 def read_json(path: Path) -> Any:
     """The JSON of a host's file; raises `BadHost` when there is none, it is none, or it is too large."""
     try:
-        if path.stat().st_size > _MAX_JSON:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise BadHost(f"{path} is no regular file; a host is read from files only")
+        if found.st_size > _MAX_JSON:
             raise BadHost(f"{path} has more than {_MAX_JSON} bytes; a host's JSON files are smaller")
         return json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -28,6 +32,8 @@ def read_json(path: Path) -> Any:
             f"{path.parent} has no {path.name}; a host is a folder with {CONFIG}, {TOKENIZER} and "
             "safetensors files"
         ) from error
+    except BadHost:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise BadHost(
             f"{path} cannot be read as JSON ({str(error)[:100]}); fetch or save the model again"
@@ -59,4 +65,7 @@ def weight_files(folder: Path) -> list[Path]:
         raise BadHost(
             f"{folder} has no {_WEIGHTS}; save the model with safe serialization, other weights are not read"
         )
+    for path in files:
+        if not path.is_file():
+            raise BadHost(f"{path} is no regular file, or a link to one that is gone; save the model again")
     return files

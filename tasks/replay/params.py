@@ -64,7 +64,9 @@ class FitParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = Field(default=2026092811, ge=0, description="Order of the jobs, and untrained factors.")
+    seed: int = Field(
+        default=2026092811, ge=0, lt=2**63, description="Order of the jobs, and untrained factors."
+    )
     jobs: int = Field(default=4, ge=1, le=256, description="Jobs of an update, each in both memory views.")
     epochs: int = Field(default=1, ge=0, le=100, description="Passes over the training prefix.")
     rate: float = Field(default=1e-3, gt=0, le=1)
@@ -168,7 +170,9 @@ class ReplayParams(BaseModel):
     measure: bool = Field(
         default=True, description="Read each batch again after its update, for the loss of the same batch."
     )
-    permutation_seed: int = Field(default=7, ge=0, description="Private stream of the permuted labels.")
+    permutation_seed: int = Field(
+        default=7, ge=0, lt=2**63, description="Private stream of the permuted labels."
+    )
     resamples: int = Field(
         default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of commits."
     )

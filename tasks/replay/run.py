@@ -239,6 +239,8 @@ class _Keeper:
             return 0, {}
         tensors, record = saved
         at = int(record["stage"])
+        if not 0 <= at < len(self._stages):
+            raise BadPayload("the checkpoint is of no stage of this replay; start the replay again")
         for stage in self._stages[: at + 1]:
             stage.record.restore(stage.name, tensors)
         return at, tensors

@@ -1,5 +1,6 @@
 """Shadows one on another: a host that has learned several domains, in the order in which it did."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from tasks.hosts import Host
 
 
+_VERSION = re.compile(r"@[0-9a-f]{64}$")
+
+
 def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
     """The shadows that names mean, in their order: the newest of a name, or all that head:NAME has attached.
 
@@ -25,7 +29,7 @@ def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
     for name in names:
         if isinstance(name, str) and is_stack(name):
             refs += open_stack(store, name).stack.shadows
-        elif isinstance(name, str) and "@" in name:
+        elif isinstance(name, str) and _VERSION.search(name):  # a name itself may hold an @
             refs.append(find_shadow(store, Ref.parse(f"{KIND}{name.removeprefix(KIND)}")))
         else:
             refs.append(find_shadow(store, name))

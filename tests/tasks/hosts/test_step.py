@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -117,6 +118,31 @@ def test_a_directory_is_added_where_it_lies(store: Store, tmp_path: Path) -> Non
     with pytest.raises(BadHost, match="is no GGUF file"):
         add_host(store, hosts, "third", tmp_path / "nothing.gguf")
     assert sorted(path.name for path in hosts.iterdir()) == ["own"]
+
+
+def test_a_directory_that_is_no_host_does_not_take_the_name(store: Store, tmp_path: Path) -> None:
+    hosts, broken, whole = tmp_path / "hosts", tmp_path / "broken", tmp_path / "whole"
+    write_tiny_host(broken)
+    (broken / "tokenizer.json").unlink()
+    with pytest.raises(BadHost, match=r"broken has no tokenizer\.json"):
+        add_host(store, hosts, "mine", broken)
+    write_tiny_host(whole)
+    ref = add_host(store, hosts, "mine", whole)
+    with pytest.raises(BadHost, match="is there already"):
+        add_host(store, hosts, "mine", tmp_path / "absent")
+
+    moved = whole.rename(tmp_path / "moved")
+    assert add_host(store, hosts, "mine", moved) == ref
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_what_is_no_regular_file_is_not_read(store: Store, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "host"
+    write_tiny_host(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(BadHost, match="no regular file"):
+        add_host(store, tmp_path / "hosts", "mine", folder)
 
 
 def test_a_gguf_file_becomes_a_directory_with_the_same_numbers(store: Store, tmp_path: Path) -> None:

@@ -62,6 +62,25 @@ def test_a_replay_killed_at_any_event_ends_with_the_same_bytes(
     assert bits(replay(policy, original, task, made).run(checkpoints=checkpoints)) == bits(whole)
 
 
+def test_paths_named_in_any_order_resume_with_the_same_bytes(
+    policy: Policy, original: SlowState, task: SlowState, tmp_path: Path
+) -> None:
+    params = small(training_jobs=8, audit_jobs=10, paths=["controller", "keep_memory", "permuted", "keep"])
+    made = jobs(24, seed=1)
+    whole = replay(policy, original, task, made, params).run()
+
+    checkpoints = Checkpoints(tmp_path, "f" * 64, seconds=0)
+    for event in range(1, 17, 5):
+
+        def progress(done: int, total: int, event: int = event, **_: float) -> None:
+            if done >= event:
+                raise Killed
+
+        with pytest.raises(Killed):
+            replay(policy, original, task, made, params).run(progress=progress, checkpoints=checkpoints)
+    assert bits(replay(policy, original, task, made, params).run(checkpoints=checkpoints)) == bits(whole)
+
+
 def test_every_path_predicts_every_job_and_the_paths_differ(
     policy: Policy, original: SlowState, task: SlowState
 ) -> None:
