@@ -10,13 +10,13 @@ import torch
 
 from store import Element, Ref, Snapshot, Store, canonical_json
 from tasks.addressing import AddressingParams, Kind, evaluate_addressing, load_addressing_samples
-from tasks.codec import Codec, CodecArchitecture, blocks, freeze
+from tasks.codec import blocks
 from tasks.corpus import Document, TokenizerParams, element_split, encode_shard, train_bpe
 from tasks.errors import BadPayload, TooLittleText
 from tasks.memory import MemoryCells, encode_cells
 from tasks.retrieval import RerankerParams, RetrievalParams, build_indexes, train_reranker
+from tests.copied_memories import VOCABULARY, copying_codec
 
-VOCABULARY = 600
 PARAMS = AddressingParams(tasks=25, cue_tokens=16, answer_tokens=4, timed_queries=5, resamples=300)
 RETRIEVAL = RetrievalParams(reranker=RerankerParams(cues=600, steps=100))
 SEARCHERS = ["charts", "dense", "bm25"]
@@ -39,25 +39,11 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def _copying_codec() -> Codec:
-    """A codec whose cells are its tokens' own codes, so that it reads nearly every token back untrained."""
-    architecture = CodecArchitecture(
-        block_tokens=16, cell_width=16 * 64, slot_width=64, encoder_layers=0, decoder_layers=0
-    )
-    codec = Codec(architecture, VOCABULARY, torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        for layer in (codec.to_cell, codec.from_cell):
-            layer.weight.copy_(torch.eye(64))
-            layer.bias.zero_()
-        codec.head.weight.mul_(3)
-    return freeze(codec)
-
-
 def furnish(url: str) -> Place:
     """Publish an odd shard of short topics, their memories and their index."""
     store = Store.create(url)
     tokenizer = train_bpe(topics.values(), TokenizerParams(vocab_size=VOCABULARY))
-    codec = _copying_codec()
+    codec = copying_codec()
     chosen = sorted(name for name in topics if 800 <= len(topics[name]) <= 4000)[:40]
     documents = [Document(name, topics[name], "topics") for name in chosen]
     words = Element("tokenizer", "bpe", tokenizer.to_bytes(), media="application/json")

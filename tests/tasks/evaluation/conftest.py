@@ -6,7 +6,6 @@ from pydoc_data.topics import topics
 
 import numpy as np
 import pytest
-import torch
 
 from tasks.assembly import (
     AssemblyParams,
@@ -17,12 +16,12 @@ from tasks.assembly import (
     TokenTable,
 )
 from tasks.assembly import new_core as make_core
-from tasks.codec import Codec, CodecArchitecture, blocks, freeze
+from tasks.codec import Codec, blocks
 from tasks.corpus import EOS, Tokenizer, TokenizerParams, train_bpe
 from tasks.evaluation import AttachmentTask, EvaluationParams, EvidenceReader, make_tasks
+from tests.copied_memories import VOCABULARY, copying_codec
 from tests.tasks.threads import one_thread  # noqa: F401 - of the whole room
 
-VOCABULARY = 600
 PARAMS = EvaluationParams(
     prefix_tasks=12, quote_tasks=24, cue_tokens=16, target_tokens=4, resamples=500, language_tokens=500
 )
@@ -68,16 +67,7 @@ def texts(tokenizer: Tokenizer) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="session")
 def codec() -> Codec:
     """A codec whose cells are its tokens' own codes, so that it reads nearly every token back untrained."""
-    architecture = CodecArchitecture(
-        block_tokens=16, cell_width=16 * 64, slot_width=64, encoder_layers=0, decoder_layers=0
-    )
-    copying = Codec(architecture, VOCABULARY, torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        for layer in (copying.to_cell, copying.from_cell):
-            layer.weight.copy_(torch.eye(64))
-            layer.bias.zero_()
-        copying.head.weight.mul_(3)
-    return freeze(copying)
+    return copying_codec()
 
 
 @pytest.fixture(scope="session")
