@@ -1,10 +1,12 @@
 """Training states on local disk, so that an interrupted training continues bit for bit.
 
-A state is one safetensors file named by the recipe's fingerprint: the tensors of model and optimiser, and a
-JSON record with the number of finished updates. The data order must follow from seed and update number.
+A state is one file named by the recipe's fingerprint: the SHA-256 of the rest, then safetensors with the
+tensors of model and optimiser, and a JSON record with the number of finished updates. The data order must
+follow from seed and update number.
 """
 
 import errno
+import hashlib
 import logging
 import os
 from collections.abc import Mapping
@@ -24,6 +26,7 @@ _LOG = logging.getLogger(__name__)
 CHECKPOINT_S = 15.0
 """Seconds of training between checkpoints."""
 _WHAT = "checkpoint"
+_DIGEST_BYTES = hashlib.sha256().digest_size
 _MODEL = "model."
 _OPTIMIZER = "optimizer."
 
@@ -39,7 +42,7 @@ class Checkpoints:
 
 def checkpoint_path(folder: Path, fingerprint: str) -> Path:
     """Where the state of the training with this fingerprint lies."""
-    return folder / f"{fingerprint}.checkpoint.safetensors"
+    return folder / f"{fingerprint}.checkpoint"
 
 
 def save_checkpoint(
@@ -50,7 +53,8 @@ def save_checkpoint(
     Raises `DiskFull` when `folder` has no room; the earlier state is then still in place.
     """
     payload = pack_tensors(tensors, what=_WHAT, record=record)
-    return write_whole(checkpoint_path(folder, fingerprint), payload, what="a training checkpoint")
+    whole = hashlib.sha256(payload).digest() + payload
+    return write_whole(checkpoint_path(folder, fingerprint), whole, what="a training checkpoint")
 
 
 def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
@@ -84,7 +88,11 @@ def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], 
     if not path.exists():
         return None
     try:
-        return unpack_tensors(path.read_bytes(), what=_WHAT)
+        whole = path.read_bytes()
+        digest, payload = whole[:_DIGEST_BYTES], whole[_DIGEST_BYTES:]
+        if hashlib.sha256(payload).digest() != digest:
+            raise BadPayload("its bytes are not those that were written")
+        return unpack_tensors(payload, what=_WHAT)
     except BadPayload as error:
         _LOG.warning("%s is damaged (%s); training starts over", path, error)
         path.unlink(missing_ok=True)

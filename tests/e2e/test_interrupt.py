@@ -47,10 +47,10 @@ def test_an_interrupted_training_continues_to_the_same_version(
     copy.rewind(commits)
 
     process = copy.start(stage, "train", CELLAR_CHECKPOINT_S="0", **with_server)
-    wait_for(lambda: list(copy.work.glob("*.safetensors")), process)
+    wait_for(lambda: list(copy.work.glob("*.checkpoint")), process)
     press_ctrl_c(copy, process)
 
-    [kept] = copy.work.glob("*.safetensors")
+    [kept] = copy.work.glob("*.checkpoint")
     state = load_checkpoint(copy.work, kept.name.partition(".")[0])
     assert state is not None
     assert state[1]["finished"] > 0
@@ -61,7 +61,7 @@ def test_an_interrupted_training_continues_to_the_same_version(
 
     assert (again.code, again.err) == (0, "")
     assert copy.pin(stage) == finished.pin(stage)
-    assert list(copy.work.glob("*.safetensors")) == []
+    assert list(copy.work.glob("*.checkpoint")) == []
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_a_killed_evaluation_goes_on_with_the_samples_that_it_kept(
     copy.rewind(before)
 
     process = copy.start("eval", "run", CELLAR_CHECKPOINT_S="0", **with_server)
-    wait_for(lambda: list(copy.work.glob("*.safetensors")), process)
+    wait_for(lambda: list(copy.work.glob("*.checkpoint")), process)
     process.kill()
     assert ended(process).code == -signal.SIGKILL
 
-    [kept] = copy.work.glob("*.safetensors")
+    [kept] = copy.work.glob("*.checkpoint")
     assert load_checkpoint(copy.work, kept.name.partition(".")[0]) is not None
     assert len(copy.commits) == before
 
@@ -130,7 +130,7 @@ def test_a_killed_evaluation_goes_on_with_the_samples_that_it_kept(
 
     assert (again.code, again.err) == (0, "")
     assert copy.pin("evaluation") == finished.pin("evaluation")
-    assert list(copy.work.glob("*.safetensors")) == []
+    assert list(copy.work.glob("*.checkpoint")) == []
 
 
 def test_an_interrupted_evaluation_publishes_nothing(copy: Workplace) -> None:

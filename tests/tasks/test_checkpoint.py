@@ -80,6 +80,18 @@ def test_a_damaged_state_is_removed_and_training_starts_over(tmp_path: Path) -> 
     assert not path.exists()
 
 
+@pytest.mark.parametrize("place", [0, 31, 60, -1])
+def test_a_state_with_one_other_bit_is_not_continued(tmp_path: Path, place: int) -> None:
+    save_checkpoint(tmp_path, "abc", {"x": torch.ones(9)}, {"finished": 3})
+    path = checkpoint_path(tmp_path, "abc")
+    changed = bytearray(path.read_bytes())
+    changed[place] ^= 1
+    path.write_bytes(changed)
+
+    assert load_checkpoint(tmp_path, "abc") is None
+    assert not path.exists()
+
+
 def test_a_full_disk_keeps_the_earlier_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {"finished": 1})
 
