@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
@@ -25,6 +25,7 @@ from tasks.facts.params import FactsParams
 from tasks.hosts.params import HostParams
 from tasks.larc.params import LarcParams
 from tasks.memory.params import MemoryParams
+from tasks.parameters import Parameters
 from tasks.programs.params import ProgramsParams
 from tasks.rates.params import RateParams
 from tasks.replacement.params import ReplacementParams
@@ -37,10 +38,8 @@ from tasks.study.params import StudyParams
 PARAMS_FILE = Path("params.yaml")
 
 
-class Params(BaseModel):
+class Params(Parameters):
     """Everything that decides what a run computes, one section per room."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     corpus: CorpusParams = Field(default_factory=CorpusParams)
     tokenizer: TokenizerParams = Field(default_factory=TokenizerParams)

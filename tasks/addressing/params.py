@@ -2,15 +2,14 @@
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.evaluation import MOST_RESAMPLES, MOST_TASKS
+from tasks.parameters import Parameters
 
 
-class AddressingParams(BaseModel):
+class AddressingParams(Parameters):
     """Which cues are asked for, how they are changed, and what the baselines are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="addressing", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
@@ -49,10 +48,8 @@ class AddressingParams(BaseModel):
         return self
 
 
-class QuestionParams(BaseModel):
+class QuestionParams(Parameters):
     """How the signals are weighed and intervals drawn; the text fixes none of it (ours)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="questions", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."

@@ -2,19 +2,18 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.evaluation import MOST_RESAMPLES
+from tasks.parameters import Parameters
 from tasks.shadows import HeldParams, TextSource
 
 SearchName = Literal["cma", "naive", "single", "line", "random", "quadratic"]
 BASELINES: tuple[SearchName, ...] = ("naive", "single", "line", "random", "quadratic")
 
 
-class SealedParams(BaseModel):
+class SealedParams(Parameters):
     """What is reported on sealed text, once."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     chunk_tokens: int = Field(default=256, ge=8, le=8_192, description="Tokens of a sealed chunk.")
     baselines: tuple[SearchName, ...] = Field(
@@ -29,10 +28,8 @@ class SealedParams(BaseModel):
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals.")
 
 
-class AnnealParams(BaseModel):
+class AnnealParams(Parameters):
     """How much of each layer's shadow is kept (ANNEAL): alpha in [0, 1.2], by forward passes only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     retention: tuple[TextSource, ...] = Field(
         default=(),

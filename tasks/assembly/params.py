@@ -2,20 +2,20 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from tasks.parameters import Parameters
 
 LONGEST_DISTANCE = 4096
 """Nodes between two taps of a causal mixing: a core carries as many for each tap."""
 
 
-class CoreArchitecture(BaseModel):
+class CoreArchitecture(Parameters):
     """What fixes the shapes of a core, the arithmetic of its iterations, and the weight rule it is used with.
 
     FEM-ASM fixes the form of the iteration, the start of gamma and, in its energy example, alpha = 0.25;
     every other default is ours.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int = Field(default=256, ge=64, description="d, width of a node state.")
     iterations: int = Field(
@@ -69,14 +69,12 @@ class CoreArchitecture(BaseModel):
         return dilations
 
 
-class EvidenceMix(BaseModel):
+class EvidenceMix(Parameters):
     """How often an attachment row shows each kind of evidence in training; shares are normalised.
 
     Rows with forced wrong evidence teach the core to compare evidence with the prompt, rows with the
     system's own weight teach it what a weight below one means.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     right: float = Field(default=0.25, ge=0, description="Right cells, weight 1.")
     right_weighed: float = Field(default=0.2, ge=0, description="Right cells, the system's own weight.")
@@ -100,10 +98,8 @@ class EvidenceMix(BaseModel):
         return tuple(getattr(self, name) for name in type(self).model_fields)
 
 
-class AssemblyParams(BaseModel):
+class AssemblyParams(Parameters):
     """Everything that decides the bytes of a trained core, besides the elements it is trained on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     architecture: CoreArchitecture = CoreArchitecture()
     evidence: EvidenceMix = EvidenceMix()
@@ -136,10 +132,8 @@ class AssemblyParams(BaseModel):
     curve_points: int = Field(default=8, ge=1, description="Points of the learning curve.")
 
 
-class ReadingArchitecture(BaseModel):
+class ReadingArchitecture(Parameters):
     """The arithmetic of cross-reading before it is trained; every default is ours."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     context_tokens: int = Field(
         default=16, ge=1, le=64, description="Tokens before the asked one that are compared with an element."
@@ -153,10 +147,8 @@ class ReadingArchitecture(BaseModel):
     )
 
 
-class ReadingEvaluationParams(BaseModel):
+class ReadingEvaluationParams(Parameters):
     """How a cross-reading is evaluated; nothing of it decides how one is trained."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="reading", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."
@@ -172,10 +164,8 @@ class ReadingEvaluationParams(BaseModel):
     )
 
 
-class ReadingParams(BaseModel):
+class ReadingParams(Parameters):
     """Everything that decides a trained cross-reading, besides the core and the memories it is trained on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     architecture: ReadingArchitecture = ReadingArchitecture()
     evaluation: ReadingEvaluationParams = ReadingEvaluationParams()

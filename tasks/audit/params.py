@@ -1,15 +1,15 @@
 """Parameters of the leakage audit."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.parameters import Parameters
 
 LONGEST_SHINGLE = 4
 """Tokens of the longest shingle that is one 64-bit number."""
 
 
-class AuditParams(BaseModel):
+class AuditParams(Parameters):
     """What counts as shared text and as a near-duplicate (the numbers are ours, but for the 13)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="audit",

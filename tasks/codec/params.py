@@ -3,7 +3,9 @@
 from itertools import pairwise
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from tasks.parameters import Parameters
 
 CellDtype = Literal["bfloat16", "int8", "int4"]
 """Number formats of stored cells."""
@@ -14,10 +16,8 @@ USUAL_VOCABULARY = 4096
 """Tokens for which the defaults were chosen."""
 
 
-class CodecArchitecture(BaseModel):
+class CodecArchitecture(Parameters):
     """What fixes the shapes of a codec and the meaning of its cells."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     block_tokens: int = Field(
         default=64, ge=2, le=65_536, description="T, tokens in a completed block, slots in a cell."
@@ -71,10 +71,8 @@ class CodecArchitecture(BaseModel):
         return self.parent_spans[-1] if self.parent_spans else 1
 
 
-class CodecParams(BaseModel):
+class CodecParams(Parameters):
     """Everything that decides the bytes of a trained codec, besides its documents and tokenizer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="docs", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names the element codec/<name>."

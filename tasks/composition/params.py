@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tasks.evaluation import MOST_RESAMPLES
+from tasks.parameters import Parameters
 
 
-class CompositionParams(BaseModel):
+class CompositionParams(Parameters):
     """Strings of a snapshot's documents, continued by a host with shadows, with retrieved text, or both."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="composition",

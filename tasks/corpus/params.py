@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from tasks.parameters import Parameters
 
 MAX_VOCABULARY = 65_536
 """Binary16 tells this many token ids apart."""
@@ -25,10 +27,10 @@ _FIELDS_OF: Mapping[str, frozenset[str]] = {
 _READER_FIELDS = frozenset().union(*_FIELDS_OF.values())
 
 
-class CorpusParams(BaseModel):
+class CorpusParams(Parameters):
     """One corpus: where its documents come from and how they are spread over shards."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str = Field(default="docs", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     """Names the elements: corpus/<name>/shard-NN."""
@@ -159,10 +161,10 @@ class CorpusParams(BaseModel):
         return {**self.model_dump(mode="json", include=set(fields)), "min_characters": self.shortest}
 
 
-class TokenizerParams(BaseModel):
+class TokenizerParams(Parameters):
     """A byte-level BPE tokenizer, trained on the even shards or taken from a given file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str = Field(default="bpe", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     """Names the element: tokenizer/<name>."""

@@ -2,7 +2,9 @@
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from tasks.parameters import Parameters
 
 MOST_TASKS = 100_000
 """Tasks of a kind, in all evaluations: a share of so many is known to three thousandths, while every one is
@@ -14,10 +16,8 @@ MOST_OF_A_DOCUMENT = 1_000
 """Tasks of one document: each takes another round over all documents."""
 
 
-class EvaluationParams(BaseModel):
+class EvaluationParams(Parameters):
     """Which tasks are made and how intervals are drawn; evidence is weighed by the core's own rule."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="attachment", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."

@@ -2,19 +2,18 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tasks.evaluation import MOST_RESAMPLES
+from tasks.parameters import Parameters
 
 Lesson = Literal["varied", "repeated", "once"]
 """varied: a dozen framings of every fact; repeated: one framing again and again, in as many tokens; once: one
 framing, one time."""
 
 
-class FactsParams(BaseModel):
+class FactsParams(Parameters):
     """Made-up facts, what the host is taught of them, and how it is asked (ANNEAL, fact learning)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="facts",

@@ -2,16 +2,16 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.parameters import Parameters
 
 NAME = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}"
 """Names of hosts, which are names of folders as well."""
 
 
-class HostParams(BaseModel):
+class HostParams(Parameters):
     """Which frozen causal language model is meant."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="smollm2",

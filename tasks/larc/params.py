@@ -1,6 +1,8 @@
 """Parameters of the low-rank state and of its updates."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.parameters import Parameters
 
 MOST_RANK = 256
 MOST_LAYERS = 1_000
@@ -8,10 +10,8 @@ MODULE = r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3})?$"
 """Name of a module inside a decoder layer, such as `self_attn.q_proj`; empty: the hidden state itself."""
 
 
-class LarcParams(BaseModel):
+class LarcParams(Parameters):
     """What decides a slow state before its training, where it acts, and how an episode updates its copy."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rank: int = Field(default=4, ge=1, le=MOST_RANK, description="Rank r of the correction B A.")
     deviation: float = Field(

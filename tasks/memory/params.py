@@ -2,17 +2,16 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.codec import CellDtype
+from tasks.parameters import Parameters
 
 _LARGE_VOCABULARY = ("whole_vocabulary", "candidates", "hard_negatives", "examine_steps", "products")
 
 
-class MemoryParams(BaseModel):
+class MemoryParams(Parameters):
     """Everything that decides the cells of a document and their acceptance, besides codec and text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dtype: CellDtype = Field(
         default="int8",

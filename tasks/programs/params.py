@@ -3,7 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from tasks.parameters import Parameters
 
 
 class Split(StrEnum):
@@ -14,10 +16,8 @@ class Split(StrEnum):
     PREFLIGHT = "preflight"
 
 
-class ArithmeticParams(BaseModel):
+class ArithmeticParams(Parameters):
     """Whole numbers, scaled, shifted and clipped (LARC, episodic program selection)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     scale: int = Field(default=7, ge=2, le=100, description="Scales go from minus to plus this, without 0.")
     offset: int = Field(default=12, ge=1, le=1000, description="Offsets go from minus to plus this.")
@@ -25,10 +25,8 @@ class ArithmeticParams(BaseModel):
     magnitude: int = Field(default=48, ge=2, le=10_000, description="Inputs go from minus to plus this.")
 
 
-class ListParams(BaseModel):
+class ListParams(Parameters):
     """Lists of whole numbers, filtered, cut, sorted and extended (LARC, episodic program selection)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     minimum: int = Field(default=6, ge=0, le=100, description="Minima go from minus to plus this.")
     entries: int = Field(
@@ -38,10 +36,8 @@ class ListParams(BaseModel):
     suffix: int = Field(default=2, ge=1, le=8, description="Entries that `append` adds (ours).")
 
 
-class ProgramsParams(BaseModel):
+class ProgramsParams(Parameters):
     """Which programs there are to choose from, and on which inputs they are run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(
         default=2026092800,

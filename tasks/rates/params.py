@@ -1,14 +1,13 @@
 """Parameters of rate-distortion: which cells are tried, and on how many documents."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tasks.codec import CellDtype
+from tasks.parameters import Parameters
 
 
-class RateParams(BaseModel):
+class RateParams(Parameters):
     """The grid of cells; everything else about codecs and workers is in their own parameters."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="rate", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."

@@ -2,21 +2,20 @@
 
 import re
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from store.element import check_full_name
 from store.errors import InvalidName
 from store.format import is_digest
+from tasks.parameters import Parameters
 
 _WRITTEN = "write memory/NAME, or memory/NAME@VERSION with all 64 digits of the version"
 _CUT_SHORT = re.compile(r"@[0-9a-f]*")
 """What looks like the beginning of a version: a recipe has to name a whole one."""
 
 
-class ReplacementParams(BaseModel):
+class ReplacementParams(Parameters):
     """Which element gets another version, and how that version is made."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="replacement", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="Names evaluation/<name>."

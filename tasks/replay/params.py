@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.evaluation import MOST_RESAMPLES
+from tasks.parameters import Parameters
 from tasks.replay.jobs import GITHUB_CONCLUSIONS, Label
 
 PathName = Literal[
@@ -29,10 +30,8 @@ the policy before its task fit, the same with biases, the rest of the CARRY/LATE
 ALL_PATHS: tuple[PathName, ...] = get_args(PathName)
 
 
-class ColumnParams(BaseModel):
+class ColumnParams(Parameters):
     """Columns of a CSV file of jobs; an empty name stands for a field that the file lacks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(default="job_id", min_length=1, description="Stable id of the job.")
     repository: str = Field(default="repository", min_length=1, description="owner/name.")
@@ -46,10 +45,8 @@ class ColumnParams(BaseModel):
     conclusion: str = Field(default="status", min_length=1, description="How it ended; see labels.")
 
 
-class CaseParams(BaseModel):
+class CaseParams(Parameters):
     """The memory of completed cases, and the prompts that show some of them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cases: int = Field(default=16, ge=1, le=256, description="Completed cases that a session remembers.")
     case_bytes: int = Field(default=16 * 1024, ge=4096, le=1 << 20, description="Bytes of all of them.")
@@ -59,10 +56,8 @@ class CaseParams(BaseModel):
     )
 
 
-class FitParams(BaseModel):
+class FitParams(Parameters):
     """The task fit: one epoch over the training prefix with AdamW (LARC 5)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(
         default=2026092811, ge=0, lt=2**63, description="Order of the jobs, and untrained factors."
@@ -73,10 +68,8 @@ class FitParams(BaseModel):
     clip: float = Field(default=1.0, gt=0, description="Largest norm of a gradient.")
 
 
-class ExpertParams(BaseModel):
+class ExpertParams(Parameters):
     """HEDGE4's experts and the calibrated control."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     most_keys: int = Field(
         default=4096,
@@ -96,10 +89,8 @@ class ExpertParams(BaseModel):
     bias_l2: float = Field(default=1e-4, gt=0, description="L2 penalty on the calibrated control's biases.")
 
 
-class ControllerParams(BaseModel):
+class ControllerParams(Parameters):
     """The controller (ours): which updates it keeps, and how far it trusts the kept state."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: float = Field(default=0.1, gt=0, le=10, description="SGD step that is proposed for a batch.")
     step_norm: float = Field(
@@ -140,10 +131,8 @@ class ControllerParams(BaseModel):
         return self
 
 
-class ReplayParams(BaseModel):
+class ReplayParams(Parameters):
     """Everything that decides what a replay of delayed CI feedback computes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="ci",

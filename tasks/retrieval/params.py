@@ -7,10 +7,12 @@ of Python documentation with one to two percent of the stored tokens changed.
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from tasks.parameters import Parameters
 
 
-class ChartParams(BaseModel):
+class ChartParams(Parameters):
     """The fixed sketches. Lengths are tokens; a `winnow` of w keeps the smallest of every w consecutive
     hashes.
 
@@ -18,8 +20,6 @@ class ChartParams(BaseModel):
     of at most `bag_common_floor` elements); `bag_length_share` is how much an element's number of tokens
     damps its mass.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prefix_tokens: int = Field(default=12, ge=2, le=64)
     prefix_stride: int = Field(default=64, ge=1)
@@ -39,14 +39,12 @@ class ChartParams(BaseModel):
         return self
 
 
-class SearchParams(BaseModel):
+class SearchParams(Parameters):
     """Bounds on the work of one query; they cut in store order, never at random.
 
     A cue whose best alignment agrees in less than `confident_agreement` of its tokens also asks the token
     bag and the dense index.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_cue_tokens: int = Field(default=64, ge=4, le=512)
     max_postings: int = Field(default=64, ge=1)
@@ -57,10 +55,8 @@ class SearchParams(BaseModel):
     confident_agreement: float = Field(default=0.75, ge=0, le=1)
 
 
-class RerankerParams(BaseModel):
+class RerankerParams(Parameters):
     """The shared scorer and the cues drawn from train-split elements that it learns on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     hidden: int = Field(default=16, ge=1)
     steps: int = Field(default=300, ge=1)
@@ -74,10 +70,8 @@ class RerankerParams(BaseModel):
     seed: int = 0
 
 
-class RetrievalParams(BaseModel):
+class RetrievalParams(Parameters):
     """Everything that decides what an index and its reranker are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     charts: ChartParams = ChartParams()
     search: SearchParams = SearchParams()

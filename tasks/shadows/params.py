@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from tasks.parameters import Parameters
 
 MOST_ALPHA = 1.2
 """Largest scale of a shadow (ANNEAL): a little beyond what was written."""
 MOST_CHUNKS = 100_000
 
 
-class TextSource(BaseModel):
+class TextSource(Parameters):
     """Where text lies: a published corpus, or files of one's own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     corpus: str | None = Field(
         default=None,
@@ -40,10 +40,8 @@ class TextSource(BaseModel):
         return self.corpus is not None or self.path is not None
 
 
-class HeldParams(BaseModel):
+class HeldParams(Parameters):
     """How much text is taken aside, before anything is learned, for purposes that never meet (ours)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     split: Literal["auto", "document", "region"] = Field(
         default="auto",
@@ -69,10 +67,8 @@ class HeldParams(BaseModel):
         return self.selection_tokens + self.guard_tokens + self.sealed_tokens
 
 
-class ShadowParams(BaseModel):
+class ShadowParams(Parameters):
     """One domain written into shadows: one SGD step for every chunk of its text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="domain",

@@ -3,10 +3,11 @@
 from itertools import pairwise
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.assembly import CoreArchitecture
 from tasks.evaluation import MOST_RESAMPLES, MOST_TASKS
+from tasks.parameters import Parameters
 from tasks.skills.program import Division
 
 LARGEST_MAGNITUDE = 3_037_000_499
@@ -17,10 +18,8 @@ _LEAST_SPAN = 100
 """Magnitudes of the training range: of ten thousand pairs the tenth that is held out cannot be empty."""
 
 
-class Magnitudes(BaseModel):
+class Magnitudes(Parameters):
     """Operands from `low` to `high` in magnitude, of either sign; every number of digits equally often."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: int = Field(ge=0, le=LARGEST_MAGNITUDE)
     high: int = Field(ge=1, le=LARGEST_MAGNITUDE)
@@ -32,10 +31,8 @@ class Magnitudes(BaseModel):
         return self
 
 
-class PhraseParams(BaseModel):
+class PhraseParams(Parameters):
     """Which prompts are made; the ranges of the three splits share no magnitude (ours)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(default=5, ge=0, description="Seed of all prompts.")
     train: Magnitudes = Magnitudes(low=0, high=999)
@@ -59,10 +56,8 @@ class PhraseParams(BaseModel):
         return self
 
 
-class TokenParams(BaseModel):
+class TokenParams(Parameters):
     """The vocabulary of prompts and answers, and the slots that an answer can have."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     vocab_size: int = Field(default=512, ge=300, le=65_536, description="Tokens learned on training prompts.")
     prompts: int = Field(default=6_000, ge=100, description="Training prompts to learn them on.")
@@ -70,10 +65,8 @@ class TokenParams(BaseModel):
     characters: int = Field(default=8, ge=1, le=32, description="Characters of a token that are observed.")
 
 
-class ControllerParams(BaseModel):
+class ControllerParams(Parameters):
     """The network that chooses the operation (ours)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(default=7, ge=0)
     width: int = Field(default=96, ge=16, le=1024, description="Width of lifted token codes and features.")
@@ -89,10 +82,8 @@ class ControllerParams(BaseModel):
     )
 
 
-class InterfaceMix(BaseModel):
+class InterfaceMix(Parameters):
     """How often a training row shows the result by each interface; shares are normalised."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     none: float = Field(default=0.2, ge=0, description="No element: the core alone.")
     positional: float = Field(default=0.25, ge=0, description="Token observations, one for each slot.")
@@ -110,10 +101,8 @@ class InterfaceMix(BaseModel):
         return tuple(getattr(self, name) for name in type(self).model_fields)
 
 
-class SkillCoreParams(BaseModel):
+class SkillCoreParams(Parameters):
     """The residual-assembly core that reads prompts and writes results."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     architecture: CoreArchitecture = CoreArchitecture(
         width=160, iterations=3, hidden=224, correction_hidden=160, kernel=4, dilations=(1, 4)
@@ -130,10 +119,8 @@ class SkillCoreParams(BaseModel):
     shown: InterfaceMix = InterfaceMix()
 
 
-class SkillEvaluationParams(BaseModel):
+class SkillEvaluationParams(Parameters):
     """Which tasks are evaluated and how intervals are drawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(default=12, ge=0)
     tasks: int = Field(default=2_000, ge=5, le=MOST_TASKS, description="Tasks in each range.")
@@ -143,10 +130,8 @@ class SkillEvaluationParams(BaseModel):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
 
 
-class SkillsParams(BaseModel):
+class SkillsParams(Parameters):
     """Everything that decides what the skills are and how they are measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="skills",

@@ -2,19 +2,18 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.evaluation import MOST_RESAMPLES
+from tasks.parameters import Parameters
 from tasks.programs import Family, Split
 
 Objective = Literal["static", "adapted"]
 """Where the outer loss reads the query: at the slow state, or at the state that the feedback made of it."""
 
 
-class OuterParams(BaseModel):
+class OuterParams(Parameters):
     """The outer training of slow states: AdamW on the query loss of a few episodes (LARC 2.2)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     updates: int = Field(default=256, ge=0, le=100_000, description="Outer updates; 0 is an untrained start.")
     episodes: int = Field(
@@ -47,10 +46,8 @@ class OuterParams(BaseModel):
         return self
 
 
-class JudgeParams(BaseModel):
+class JudgeParams(Parameters):
     """Intervals and the rules by which an effect counts and an objective is chosen (LARC 2.2)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = Field(default=2026092820, ge=0, description="Seed of shams and resamples (ours).")
     resamples: int = Field(default=10_000, ge=100, le=MOST_RESAMPLES, description="Resamples of groups.")
@@ -59,10 +56,8 @@ class JudgeParams(BaseModel):
     tie: float = Field(default=1e-6, ge=0, le=1, description="Objectives this near are told apart by cost.")
 
 
-class StudyParams(BaseModel):
+class StudyParams(Parameters):
     """Everything about the study besides the programs, the host and the correction itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="selection",

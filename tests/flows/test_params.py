@@ -52,6 +52,9 @@ def test_values_are_json_or_text(override: str, expected: object) -> None:
         ("corpus.shards", "not of the form name=value"),
         ("corpus=4", "--set corpus=4: corpus is a section; set one parameter of it by its full name"),
         ("corpus.shards=0", "--set corpus.shards=0: input should be greater than or equal to 2"),
+        ("replay.controller.step_norm=Infinity", "step_norm=Infinity: input should be a finite number"),
+        ("replay.fit.clip=1e999", "clip=1e999: input should be a finite number"),
+        ("replay.experts.bias_l2=nan", "bias_l2=nan: input should be a finite number"),
         ("corpus.split_on=x", "parameters: corpus: the 'installed' reader takes no split_on"),
         ("corpus.name=" + "[" * 200_000, "--set corpus.name=[[["),
     ],
@@ -71,6 +74,10 @@ def test_a_wrong_override_is_named_with_a_way_out(override: str, message: str) -
         ("corpus: {shards: 5}", "params.yaml: corpus.shards is '5': input should be a multiple of 2"),
         ("corpus: [", "not valid YAML"),
         ("- a", "holds no sections"),
+        (
+            "replay: {controller: {radius: .inf}}",
+            "replay.controller.radius is 'inf': input should be",
+        ),
         ("a: !!python/object/apply:os.getcwd []", "not valid YAML"),
     ],
 )
