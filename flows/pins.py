@@ -13,9 +13,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from flows.errors import PinError, SettingsError
 from flows.settings import make_folder
 from store import Ref
+from store.paths import existing_file
 
 PINS = "CELLAR_PINS"
 Stage = Literal["corpus", "tokenizer", "codec", "memory", "indexes", "snapshot", "core", "evaluation"]
+
+_REMEDY = "put a pin file there, or none"
 
 # Which command writes the pin of a stage: named when the pin is missing.
 COMMANDS: dict[Stage, str] = {
@@ -87,11 +90,11 @@ def read_pin(folder: Path, stage: Stage) -> Pin:
     path = folder / f"{stage}.json"
     _check_folder(folder)
     try:
-        pin = Pin.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise PinError(f"{path} is missing: run `{COMMANDS[stage]}` first") from None
+        if not path.exists():
+            raise PinError(f"{path} is missing: run `{COMMANDS[stage]}` first")
+        pin = Pin.model_validate_json(existing_file(path, PinError, remedy=_REMEDY).read_bytes())
     except OSError as error:
-        raise PinError(f"{path} cannot be read ({error.strerror}); put a pin file there, or none") from error
+        raise PinError(f"{path} cannot be read ({error.strerror}); {_REMEDY}") from error
     except ValidationError as error:
         raise PinError(f"{path} is not a pin file: {error.errors()[0]['msg']}") from error
     if pin.stage != stage:

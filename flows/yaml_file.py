@@ -7,6 +7,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from store.errors import InputError
+from store.paths import existing_file
 
 _LARGEST = 2**1024
 """Whole numbers up to here can be printed and compared with any float."""
@@ -29,14 +30,10 @@ def read_yaml(path: Path, error: type[InputError], *, remedy: str) -> Any:
     """The tree in a YAML file, None where it is empty.
 
     Raises:
-        InputError: as `error`: the file is missing (then `remedy` says what to do), no text, or no YAML.
+        InputError: as `error`: there is no such file (then `remedy` says what to do), no text, or no YAML.
     """
     try:
-        return _load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise error(f"{path} does not exist; {remedy}") from None
-    except IsADirectoryError:
-        raise error(f"{path} is a folder; {remedy}") from None
+        return _load(existing_file(path, error, remedy=remedy).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as cause:
         raise error(f"{path} cannot be read as UTF-8 text; check the file") from cause
     except yaml.YAMLError as cause:

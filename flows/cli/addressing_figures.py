@@ -33,10 +33,10 @@ def evaluate_questions(
     """Ask the questions of a file with the codec of a snapshot, or of the pin files; write questions.json."""
     from flows.errors import UsageError
     from flows.settings import make_folder
+    from store.paths import existing_file
     from tasks.addressing import read_squad
 
-    if not data.is_file():
-        raise UsageError(f"there is no file {data}; give one in the SQuAD layout with --data")
+    existing_file(data, UsageError, remedy="give a file in the SQuAD layout with --data")
     read_squad(data, longest=params.corpus.max_characters)  # what is wrong is said before a server is started
     opened = open_snapshot(session, snapshot)
     for kind in ("tokenizer", "codec"):

@@ -108,7 +108,12 @@ def show(figures: Shown = None, /, *, session: Injected) -> None:
 def _find(given: Path | None) -> tuple[Path, list[str]]:
     """A file of figures, and the names of others beside it where a folder was searched."""
     from flows.errors import UsageError
+    from store.paths import existing_file
 
+    if given is not None:
+        existing_file(
+            given, UsageError, remedy="give the figures of an evaluation, or their folder", or_folder=True
+        )
     places = [given] if given is not None else [RESULTS, Path("build/demo")]
     for place in places:
         if place.is_file():

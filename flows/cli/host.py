@@ -46,8 +46,9 @@ def add(name: str, source: Path, /, *, session: Injected) -> None:
         The directory, with config.json, tokenizer.json and safetensors files; or the GGUF file, which is
         converted once.
     """
-    from tasks.hosts.step import add_host
+    from tasks.hosts.step import add_host, check_source
 
+    check_source(source)
     hosts, store = _places(session, "host add")
     with session.progress(f"add {name}", "MB") as progress:
         ref = add_host(store, hosts, name, source, progress=progress)

@@ -70,10 +70,11 @@ def publish(name: str, program: Path, /, *, session: Injected) -> None:
         A JSON file with format, arity, division, step_limit and code; docs/methods.md describes them.
     """
     from flows.errors import UsageError
+    from store.paths import existing_file
     from tasks.skills import parse_program, publish_program
 
     try:
-        text = program.read_bytes()
+        text = existing_file(program, UsageError, remedy="give a JSON file").read_bytes()
     except OSError as error:
         raise UsageError(f"{program} cannot be read ({error.strerror}); give a JSON file") from error
     parsed = parse_program(text)

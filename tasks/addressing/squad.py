@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from store.paths import existing_file
 from tasks.corpus import CorpusParams, fault_of
 from tasks.errors import BadCorpus
 
@@ -65,6 +66,7 @@ def read_squad(path: Path, *, longest: int = LONGEST_PARAGRAPH) -> QuestionSet:
     be read, has another layout, holds no question, or holds a text that is no valid Unicode or too long:
     `longest` characters for a paragraph, `LONGEST_QUESTION` for a question or a title.
     """
+    existing_file(path, BadCorpus, remedy="give a file of questions in the SQuAD layout")
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= MOST_BYTES else b""

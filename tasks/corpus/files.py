@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.paths import existing_file
 from tasks.corpus.document import Skipped
 from tasks.errors import BadCorpus
 
@@ -34,12 +35,12 @@ class SourceFile:
 def list_files(path: Path, patterns: Sequence[str]) -> list[SourceFile]:
     """The file at `path`, or the files below that folder which match a pattern, sorted by name.
 
-    Raises BadCorpus when the path does not exist. Symbolic links to folders are not followed.
+    Raises BadCorpus when the path does not exist, or is a pipe, a socket or a device. Symbolic links to
+    folders are not followed.
     """
-    if path.is_file():
+    remedy = "give the path of a file or folder to read"
+    if not existing_file(path, BadCorpus, remedy=remedy, or_folder=True).is_dir():
         return [SourceFile(path.name, path)]
-    if not path.is_dir():
-        raise BadCorpus(f"{path} does not exist; give the path of a file or folder to read")
     found = {match for pattern in patterns for match in path.glob(pattern) if match.is_file()}
     return sorted((SourceFile(p.relative_to(path).as_posix(), p) for p in found), key=lambda f: f.name)
 

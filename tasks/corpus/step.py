@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store import Element, Recipe, Ref, Store, canonical_json, fingerprint
-from store.paths import usable_path
+from store.paths import existing_file, usable_path
 from tasks.corpus.adoption import adopt
 from tasks.corpus.document import Skipped
 from tasks.corpus.ledger import Ledger
@@ -229,7 +229,8 @@ def train_tokenizer(store: Store, params: TokenizerParams, *, corpus: Sequence[R
     """
     if params.file is not None:
         try:
-            given = usable_path(params.file, BadCorpus, "tokenizer.file").read_bytes()
+            place = usable_path(params.file, BadCorpus, "tokenizer.file")
+            given = existing_file(place, BadCorpus, remedy="set tokenizer.file").read_bytes()
         except OSError as error:
             raise BadCorpus(f"{params.file} cannot be read ({error.strerror}); set tokenizer.file") from error
         tokenizer = adopt(given)

@@ -23,8 +23,10 @@ _MAGIC = b"GGUF"
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether a file begins as a GGUF file does."""
+    """Whether a regular file is there that begins as a GGUF file does."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:

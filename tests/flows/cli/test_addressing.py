@@ -35,7 +35,10 @@ def test_addressing_has_no_core_to_choose(cellar: Cellar, workplace: Path) -> No
         (("questions",), "questions need a file of them"),
         (("addressing", "--data", "q.json"), "--data goes with questions, not with addressing"),
         (("questions", "--data", "q.json", "--core", "core/assembly"), "--core goes with attachment"),
-        (("questions", "--data", "nothing.json"), "there is no file nothing.json"),
+        (
+            ("questions", "--data", "nothing.json"),
+            "nothing.json does not exist; give a file",
+        ),
     ],
 )
 def test_what_goes_with_questions_is_said_in_a_sentence(

@@ -67,7 +67,19 @@ def process(workplace: Path, *arguments: str, **options: object) -> subprocess.P
         (["log", "--store", "x" * 300], 3, "is too long for a path"),
         (["corpus", "build", "--folder", "~nobody-of-that-name/x"], 2, "there is no home folder"),
         (["corpus", "build", "--text", "x" * 5000], 2, "is too long for a path"),
-        (["corpus", "build", "--params", "x" * 300], 2, "cannot be read"),
+        (["corpus", "build", "--params", "x" * 300], 2, "is too long for a path"),
+        (["corpus", "build", "--params", "pipe"], 2, "pipe is a pipe; give the path of a parameter file"),
+        (["corpus", "build", "--text", "pipe"], 2, "pipe is a pipe; give the path of a file or folder"),
+        (["eval", "show", "pipe"], 2, "pipe is a pipe; give the figures of an evaluation"),
+        (
+            ["eval", "run", "questions", "--data", "pipe"],
+            2,
+            "pipe is a pipe; give a file in the",
+        ),
+        (["skill", "publish", "mine", "/dev/zero"], 2, "/dev/zero is a device; give a JSON file"),
+        (["serve", "--file", "pipe"], 2, "pipe is a pipe; start from the one"),
+        (["host", "add", "mine", "pipe"], 2, "pipe is a pipe; give a model directory or a GGUF file"),
+        (["larc", "replay", "--jobs", "pipe"], 2, "pipe is a pipe; give a file of CI jobs"),
         (["eval", "show", "x" * 300], 2, "is too long for a path"),
         (["update", "--set", "corpus.path=~nobody-of-that-name/{partition}", *PART], 2, "no home folder"),
         (
@@ -90,6 +102,7 @@ def test_an_error_is_one_sentence_and_an_exit_code(
     cellar: Cellar, workplace: Path, arguments: list[str], code: int, sentence: str
 ) -> None:
     (workplace / "file.txt").write_text("no JSON")
+    os.mkfifo(workplace / "pipe")
     (workplace / "other.json").write_text('{"figures": []}')
 
     ended, out, err = cellar(*arguments)

@@ -140,7 +140,7 @@ def test_a_text_of_the_greatest_length_is_taken_and_a_longer_one_refused(tmp_pat
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadCorpus, match=r"nothing\.json cannot be read"):
+    with pytest.raises(BadCorpus, match=r"nothing\.json does not exist; give a file of questions"):
         read_squad(tmp_path / "nothing.json")
 
 

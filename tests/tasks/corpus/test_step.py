@@ -1,6 +1,7 @@
 """Ingesting publishes shards once, recognises what it has, and keeps what a change does not touch."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -182,7 +183,10 @@ def test_a_tokenizer_file_that_does_not_fit_is_an_error(store: Store, tmp_path: 
 
     with pytest.raises(BadTokenizer, match="not byte-level BPE"):
         train_tokenizer(store, TokenizerParams(file=tmp_path / "bad.json"), corpus=[])
-    with pytest.raises(BadCorpus, match="cannot be read"):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadCorpus, match=r"pipe is a pipe; set tokenizer\.file"):
+        train_tokenizer(store, TokenizerParams(file=tmp_path / "pipe"), corpus=[])
+    with pytest.raises(BadCorpus, match=r"absent\.json does not exist; set tokenizer\.file"):
         train_tokenizer(store, TokenizerParams(file=tmp_path / "absent.json"), corpus=[])
 
 

