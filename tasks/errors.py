@@ -65,6 +65,10 @@ class HostChanged(IntegrityError):
     """A folder no longer holds the host that was published under its name."""
 
 
+class BrokenHost(IntegrityError):
+    """A weight of a host is no finite number, so that nothing that it computes is one."""
+
+
 class DownloadFailed(StorageUnavailable):
     """A package that a host comes in could not be downloaded, or is not the one that is known."""
 

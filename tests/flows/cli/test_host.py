@@ -33,7 +33,7 @@ def test_a_host_is_added_listed_and_checked(cellar: Cellar, workplace: Path) -> 
     ("arguments", "code", "sentence"),
     [
         (("fetch", "gpt-5"), 4, "these can be fetched: smollm2"),
-        (("add", "tiny", "nowhere"), 2, "nowhere is no GGUF file"),
+        (("add", "tiny", "nowhere"), 2, "nowhere does not exist; give a model directory"),
         (("add", "../tiny", "mine"), 2, "'../tiny' cannot name a host"),
         (("show", "tiny"), 4, "has no host tiny"),
     ],

@@ -11,11 +11,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from store import Store
-from tasks.errors import BadHost, DownloadFailed, HostChanged, UnknownHost
-from tasks.hosts import Host, find_host, list_hosts, open_host, publish_host
+from store import Element, Store
+from tasks.errors import BadHost, BrokenHost, DownloadFailed, HostChanged, UnknownHost
+from tasks.hosts import Host, find_host, list_hosts, open_host, publish_host, read_manifest
 from tasks.hosts.catalogue import KNOWN, KnownHost
-from tasks.hosts.step import add_host, check_host, fetch_host
+from tasks.hosts.step import JSON_MEDIA, add_host, check_host, fetch_host
 from tests.tasks.hosts.tiny_gguf import write_tiny_gguf
 from tests.tiny_host import END, write_tiny_host
 
@@ -80,8 +80,13 @@ def test_tensors_that_do_not_make_the_model_are_refused(store: Store, folder: Pa
     tensors = load_file(folder / "model.safetensors")
     del tensors["model.layers.1.mlp.up_proj.weight"]
     save_file(tensors, folder / "model.safetensors")
-    ref = publish_host(store, folder, "tiny")
-    with pytest.raises(BadHost, match="lacks or misshapes 1 tensors"):
+    sentence = r"lacks 1 tensor \(e\.g\. model\.layers\.1\.mlp\.up_proj\.weight\) of LlamaForCausalLM"
+    with pytest.raises(BadHost, match=sentence):
+        publish_host(store, folder, "tiny")
+    # One that was published all the same, by whatever program, is not opened either.
+    payload = read_manifest(folder).to_bytes()
+    [ref] = store.publish([Element("host", "tiny", payload, media=JSON_MEDIA)], message="Publish a host")
+    with pytest.raises(BadHost, match=sentence):
         open_host(store, folder.parent, ref)
 
 
@@ -91,8 +96,16 @@ def test_tensors_that_do_not_make_the_model_are_refused(store: Store, folder: Pa
         ({"hidden_size": 32_000_000}, "was not read as a causal language model"),
         ({"num_hidden_layers": 10**9}, "describes 1000000000 layers and holds 20 tensors"),
         ({"vocab_size": 10**10}, "describes"),
+        ({"num_hidden_layers": -1}, "describes -1 layers"),
+        ({"num_hidden_layers": "two"}, "was not read as a causal language model"),
+        ({"num_hidden_layers": 4}, r"lacks 18 tensors \(e\.g\. model\.layers\.2\."),
+        ({"num_attention_heads": 0}, "was not read as a causal language model"),
+        (
+            {"intermediate_size": 60},
+            r"misshapes 6 tensors \(e\.g\. .*down_proj.* is \(32, 64\) in place of",
+        ),
         ({"eos_token_id": None}, "no end-of-sequence token"),
-        ({"vocab_size": 100}, "lacks or misshapes"),
+        ({"vocab_size": 100}, "misshapes 1 tensor "),
         ({"model_type": "unheard_of"}, "was not read as a causal language model"),
     ],
 )
@@ -101,9 +114,49 @@ def test_a_configuration_that_asks_for_too_much_or_too_little_is_refused(
 ) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | change))
-    ref = publish_host(store, folder, "tiny")
     with pytest.raises(BadHost, match=sentence):
-        open_host(store, folder.parent, ref)
+        add_host(store, folder.parent / "named", "tiny", folder)
+    assert not (folder.parent / "named").exists()
+    assert list_hosts(store) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_weight_that_is_no_finite_number_is_refused_by_name(
+    store: Store, folder: Path, dtype: torch.dtype, number: float
+) -> None:
+    tensors = {name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()}
+    tensors["model.layers.1.mlp.up_proj.weight"][3, 7] = number
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BrokenHost, match=rf"up_proj\.weight holds {number}, no finite number") as refused:
+        publish_host(store, folder, "tiny")
+    assert refused.value.exit_code == 5
+    assert list_hosts(store) == []
+
+
+def test_a_weight_beyond_what_a_host_computes_in_is_refused(store: Store, folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors["model.norm.weight"][0] = 3.395e38  # a float32, and infinite in bfloat16
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BrokenHost, match=r"model\.norm\.weight holds 3\.395e\+38"):
+        publish_host(store, folder, "tiny")
+
+
+def test_a_host_whose_weights_broke_after_it_was_published_is_not_opened(
+    store: Store, host: Host, folder: Path
+) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors["model.norm.weight"][0] = float("nan")
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BrokenHost, match=r"model\.norm\.weight holds nan"):
+        open_host(store, folder.parent, host.ref)
+
+
+def test_a_gguf_file_of_broken_weights_leaves_no_folder_behind(store: Store, tmp_path: Path) -> None:
+    gguf = write_tiny_gguf(tmp_path / "tiny.gguf", broken=True)
+    with pytest.raises(BrokenHost, match="holds nan"):
+        add_host(store, tmp_path / "hosts", "small", gguf)
+    assert list((tmp_path / "hosts").iterdir()) == []
 
 
 def test_a_directory_is_added_where_it_lies(store: Store, tmp_path: Path) -> None:

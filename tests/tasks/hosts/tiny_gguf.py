@@ -10,7 +10,7 @@ WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS = 32, 64, 2, 4, 2
 END = 257
 
 
-def write_tiny_gguf(path: Path, *, seed: int = 0) -> Path:
+def write_tiny_gguf(path: Path, *, seed: int = 0, broken: bool = False) -> Path:
     """Write the file; equal seeds, equal tensors. Matrices are quantised to 8 bits, as real ones are."""
     draw = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, "llama")
@@ -51,7 +51,7 @@ def write_tiny_gguf(path: Path, *, seed: int = 0) -> Path:
         add(f"{block}.ffn_gate.weight", HIDDEN, WIDTH)
         add(f"{block}.ffn_up.weight", HIDDEN, WIDTH)
         add(f"{block}.ffn_down.weight", WIDTH, HIDDEN)
-    add("output_norm.weight", WIDTH)
+    writer.add_tensor("output_norm.weight", np.full(WIDTH, np.nan if broken else 1, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
