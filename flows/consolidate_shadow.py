@@ -41,7 +41,7 @@ consolidate_task = bind(_consolidate, name="consolidate shadow")
 
 def _flow(params: Params, settings: Settings) -> str:
     """Write the domain if it is not written, and consolidate it; returns the reference of `shadow/<name>`."""
-    return consolidate_task(settings, params, write_task(settings, params))
+    return consolidate_task(settings, params, write_task(settings, params, [params.shadow]))
 
 
 consolidate_shadow = flow(_flow, name="consolidate-shadow")

@@ -12,12 +12,13 @@ from store import Ref
 
 
 def _teach(settings: Settings, params: Params) -> list[str]:
-    from tasks.facts.step import teach
+    from tasks.facts.step import check_lessons, teach
 
     prepare_threads(settings)
     store = open_store(settings)
     made = []
     with computing_host(settings, store, params.host) as host:
+        check_lessons(store, host, params.shadow, params.facts, params.anneal)
         for lesson in params.facts.lessons:
             with watch.progress(f"teach {lesson}", "chunks") as progress:
                 ref = teach(

@@ -1,5 +1,7 @@
 """Flow `write-shadow`: a domain's text into shadows of a frozen host, at full strength."""
 
+from collections.abc import Sequence
+
 from flows import watch
 from flows.engine import bind, flow
 from flows.hosts import computing_host
@@ -7,9 +9,13 @@ from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
+from tasks.shadows.params import ShadowParams
 
 
-def _write(settings: Settings, params: Params) -> str:
+def _write(
+    settings: Settings, params: Params, ahead: Sequence[ShadowParams] = (), sealed: bool = False
+) -> str:
+    """Write the domain; what the search of those `ahead`, `sealed` their report too, lacks is said first."""
     from tasks.shadows.step import write_domain
 
     prepare_threads(settings)
@@ -19,6 +25,10 @@ def _write(settings: Settings, params: Params) -> str:
         watch.progress(f"write {params.shadow.name}", "chunks") as progress,
         timed(settings.work_dir, store, "write-shadow") as work,
     ):
+        if ahead:
+            from tasks.anneal import check_texts
+
+            check_texts(store, host, ahead, params.anneal, sealed=sealed)
         work.documents = params.shadow.chunks
         ref = write_domain(
             store,

@@ -98,12 +98,15 @@ class Catalog:
         found = self._look_up("version", versions, columns=NEEDED, free=True)
         return set(found["version"].to_pylist())
 
-    def find(self, recipe: str) -> Row | None:
+    def find(self, recipe: str, *, name: str | None = None) -> Row | None:
         """Return the first published version that the step with fingerprint `recipe` made, or None.
 
-        The first, so that every later run agrees on it even if two runs raced.
+        The first, so that every later run agrees on it even if two runs raced. With `name` (`kind/name`) the
+        first under that name: for steps whose fingerprint does not know what their element is called.
         """
-        return self.find_many([recipe]).get(recipe)
+        if name is None:
+            return self.find_many([recipe]).get(recipe)
+        return next((row for row in self.find_all(recipe) if row.name == name), None)
 
     def find_all(self, recipe: str) -> list[Row]:
         """Return every version that the step with fingerprint `recipe` made, in the order published."""

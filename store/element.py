@@ -31,7 +31,9 @@ KINDS = frozenset(
         "stack",
     }
 )
-"""What an element can be; the first four attach to a core, the others support them."""
+"""What an element can be: `memory` and `skill` attach to a core, `residual` and `shadow` to a `host`, and a
+`stack` is a host with shadows attached in order; the others support these. docs/formats.md has all of them.
+"""
 
 _SIMPLE_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*")
 SAFETENSORS = "application/safetensors"

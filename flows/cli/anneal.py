@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from flows.cli.anneal_figures import cumulate_shadows, evaluate_shadow
+from flows.cli.anneal_needs import need_domain, need_domains, need_facts, need_texts
 from flows.cli.attached import attach, continue_text, detach, show
 from flows.cli.composition_figures import evaluate_composition
 from flows.cli.evaluation import RESULTS
@@ -16,7 +17,6 @@ from flows.formatting import counted
 
 if TYPE_CHECKING:
     from flows.params import Params
-    from store import Store
 
 app = App(name="anneal", help="ANNEAL: texts written into shadows of a frozen host, and how much is kept.")
 
@@ -49,7 +49,7 @@ def write(
     on where it stopped.
     """
     chosen = chosen_params(params, set_, source, name)
-    with orchestration(session, session.settings, check=lambda store: _host(store, chosen)) as settings:
+    with orchestration(session, session.settings, check=lambda store: need_domain(store, chosen)) as settings:
         from flows.write_shadow import write_shadow
 
         made = write_shadow(chosen, settings)
@@ -73,7 +73,7 @@ def consolidate(
     alphas are 0 and the host stays what it is.
     """
     chosen = chosen_params(params, set_, source, name)
-    with orchestration(session, session.settings, check=lambda store: _host(store, chosen)) as settings:
+    with orchestration(session, session.settings, check=lambda store: need_texts(store, chosen)) as settings:
         from flows.consolidate_shadow import consolidate_shadow
 
         made = consolidate_shadow(chosen, settings)
@@ -97,7 +97,7 @@ def evaluate(
     What is not written or consolidated yet is made first.
     """
     chosen = chosen_params(params, set_, source, name)
-    evaluate_shadow(chosen, session, out, check=lambda store: _host(store, chosen))
+    evaluate_shadow(chosen, session, out, check=lambda store: need_texts(store, chosen))
 
 
 @app.command
@@ -112,7 +112,7 @@ def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None,
 
     chosen = load_params(params, set_ or ())
     stages(chosen.shadow, chosen.anneal)  # too few domains are said before anything is started
-    cumulate_shadows(chosen, session, out, check=lambda store: _host(store, chosen))
+    cumulate_shadows(chosen, session, out, check=lambda store: need_domains(store, chosen))
 
 
 @app.command
@@ -125,7 +125,7 @@ def facts(*, out: FactsOut = RESULTS, params: ParamsFile = None, set_: Set = Non
     from flows.params import load_params
 
     chosen = load_params(params, set_ or ())
-    learn_facts(chosen, session, out, check=lambda store: _host(store, chosen))
+    learn_facts(chosen, session, out, check=lambda store: need_facts(store, chosen))
 
 
 @app.command
@@ -197,10 +197,3 @@ def chosen_params(
     from flows.params import load_params, with_text
 
     return load_params(params, with_text(set_ or (), source, name))
-
-
-def _host(store: "Store", params: "Params") -> None:
-    """Raise `UnknownHost` where the store has no host of that name."""
-    from flows.hosts import host_ref
-
-    host_ref(store, params.host)

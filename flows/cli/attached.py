@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from flows.cli.launch import Flag, Injected, ParamsFile, Set
-from flows.cli.shadow_lines import shadow_in_short, shadow_lines, shadow_record, shadow_row
+from flows.cli.shadow_lines import checked, shadow_in_short, shadow_lines, shadow_record, shadow_row
 from flows.formatting import columns
 
 if TYPE_CHECKING:
-    from store import Store
+    from collections.abc import Callable
+
+    from store import Row, Store
+    from store.errors import CellarError
     from tasks.shadows import KeptStack, Stack
 
 To = Annotated[str, Parameter(name="--to")]
@@ -65,11 +68,15 @@ def detach(*names: str, from_: From, all_: All = False, session: Injected) -> No
 def show(name: str | None = None, /, *, session: Injected) -> None:
     """List the shadows of the store and what is attached at its heads, or show one of them.
 
+    What cannot be read is named at the end, with exit code 5; the others are listed.
+
     Parameters
     ----------
     name
         Which one, e.g. domain or domain.written; or head:NAME for what is attached there.
     """
+    from store.errors import CellarError
+    from tasks.errors import BadPayload
     from tasks.shadows import find_shadow, is_stack, open_stack, stacks
 
     store = session.open_store()
@@ -81,16 +88,28 @@ def show(name: str | None = None, /, *, session: Injected) -> None:
         row = shadow_row(store, str(find_shadow(store, name)))
         session.emit(shadow_record(row), shadow_lines(row))
         return
+    faults: list[str] = []
+
+    def left_out(what: str, error: CellarError) -> None:
+        faults.append(f"{what} is left out, since {error}")
+
     newest = {row.ref.name: row for row in store.catalog().rows("shadow")}
-    rows = [(row.ref.name, row.ref.version[:12], *shadow_in_short(row)) for _, row in sorted(newest.items())]
-    attached = {f"head:{head}": stack for head, stack in stacks(store).items()}
-    lines = columns(rows) if rows else ["no shadows"]
-    lines += [line for head, stack in attached.items() for line in ["", *_stack_lines(store, head, stack)]]
-    found = {
-        "shadows": [shadow_record(row) for _, row in sorted(newest.items())],
-        "attached": [_stack_record(head, stack) for head, stack in attached.items()],
-    }
-    session.emit(found, lines)
+    rows = [row for _, row in sorted(newest.items()) if _told_of(row, left_out)]
+    shown = [(row.ref.name, row.ref.version[:12], *shadow_in_short(row)) for row in rows]
+    lines = columns(shown) if shown else ["no shadows"]
+    records = []
+    for head, stack in stacks(store, damaged=left_out).items():
+        try:
+            lines += ["", *_stack_lines(store, f"head:{head}", stack)]
+        except BadPayload as error:
+            left_out(f"head:{head}", error)
+        else:
+            records.append(_stack_record(f"head:{head}", stack))
+    session.emit({"shadows": [shadow_record(row) for row in rows], "attached": records}, lines)
+    for fault in faults[:-1]:
+        session.warn(fault)
+    if faults:
+        raise BadPayload(faults[-1])
 
 
 def continue_text(
@@ -136,6 +155,18 @@ def _told(session: Injected, head: str, kept: "KeptStack") -> None:
     name = f"head:{head}"
     record = {"snapshot": kept.snapshot, **_stack_record(name, kept.stack)}
     session.emit(record, [*_stack_lines(store, name, kept.stack), f"snapshot {kept.snapshot}"])
+
+
+def _told_of(row: "Row", left_out: "Callable[[str, CellarError], None]") -> bool:
+    """Whether a shadow's record says what is listed; `left_out` is told where it does not."""
+    from tasks.errors import BadPayload
+
+    try:
+        checked(row)
+    except BadPayload as error:
+        left_out(row.ref.name, error)
+        return False
+    return True
 
 
 def _stack_record(name: str, stack: "Stack") -> dict[str, Any]:

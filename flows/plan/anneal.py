@@ -90,8 +90,7 @@ class _Domain:
             return waiting(name, ["domains before it"], **estimate)
         digest = digest_of(read_documents(self.ground.store, shadow.domain))
         recipe = writing_recipe(self.ground.host, shadow, digest, onto)
-        row = self.ground.known.find(recipe)
-        if row is not None and row.ref.name == full_name:
+        if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
         before = self.ground.known.latest(full_name)
         reasons = tuple(self._rewritten(before, recipe, digest, onto))
@@ -110,8 +109,7 @@ class _Domain:
         if written is None or onto is None:
             return waiting(name, [self._label("writing", shadow)], **estimate)
         recipe = consolidation_recipe(written, self.params.anneal, digests, self.ground.host)
-        row = self.ground.known.find(recipe)
-        if row is not None and row.ref.name == full_name:
+        if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
         before = self.ground.known.latest(full_name)
         inputs = [written, self.ground.host.ref, *onto]

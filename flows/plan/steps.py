@@ -46,9 +46,9 @@ class Known:
         self.store = store
         self._catalog = store.catalog() if store is not None else None
 
-    def find(self, recipe: Recipe) -> Row | None:
-        """What the computation made."""
-        return self._catalog.find(recipe.fingerprint) if self._catalog is not None else None
+    def find(self, recipe: Recipe, *, name: str | None = None) -> Row | None:
+        """What the computation made, with `name` under that name."""
+        return self._catalog.find(recipe.fingerprint, name=name) if self._catalog is not None else None
 
     def find_many(self, recipes: Iterable[str]) -> Mapping[str, Row]:
         """What computations made, by their fingerprints."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tasks.anneal.population import Population, passages, plain_losses
     from tasks.anneal.sealed import ChunkLoss, chunk_losses, compared
     from tasks.anneal.searches import search
+    from tasks.anneal.sources import retention_digests, retention_sources, text_digests
     from tasks.anneal.step import (
         before_and_after,
         consolidate,
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     )
     from tasks.anneal.texts import (
         Texts,
+        check_texts,
         read_retention,
         read_texts,
         sealed_chunks,
         sealed_parts,
-        text_digests,
     )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "StageLoss",
     "Texts",
     "before_and_after",
+    "check_texts",
     "chunk_losses",
     "compared",
     "consolidate",
@@ -56,6 +58,8 @@ __all__ = [
     "plain_losses",
     "read_retention",
     "read_texts",
+    "retention_digests",
+    "retention_sources",
     "run_search",
     "sealed_chunks",
     "sealed_parts",

@@ -51,11 +51,7 @@ def run_search(
 
     Raises `UnfitHost` when the clamped layer has no shadow.
     """
-    free = np.array([layer != params.clamp for layer in layers])
-    if params.clamp is not None and (free.all() or len(layers) == 1):
-        raise UnfitHost(
-            f"anneal.clamp is {params.clamp}, the shadow has layers {list(layers)}; clamp one of several"
-        )
+    free = searched_layers(params, layers)
     course = search(name, params, int(free.sum()))
     kept = _kept(checkpoints, len(layers))
     budget = 1 if name == "naive" else params.evaluations
@@ -80,6 +76,16 @@ def run_search(
     tried = joined(parts)
     place = int(np.argmax(tried.score_P))
     return Found(tried.alphas_PL[place], place, tried)
+
+
+def searched_layers(params: AnnealParams, layers: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Whether each layer's alpha is searched; raises `UnfitHost` for a clamped one missing or alone."""
+    free = np.array([layer != params.clamp for layer in layers])
+    if params.clamp is not None and (free.all() or len(layers) == 1):
+        raise UnfitHost(
+            f"anneal.clamp is {params.clamp}, the shadow has layers {list(layers)}; clamp one of several"
+        )
+    return free
 
 
 def _keep(checkpoints: Checkpoints, tried: Scored) -> None:

@@ -16,14 +16,15 @@ from tasks.anneal.cards import cards, continuation
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
-from tasks.anneal.population import Population, passages
+from tasks.anneal.population import Population
 from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
-from tasks.anneal.texts import Texts, read_texts, sealed_parts
+from tasks.anneal.texts import Purpose, Texts, read_texts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.shadows import (
+    KIND,
     WRITTEN,
     Shadow,
     ShadowParams,
@@ -85,8 +86,7 @@ def consolidate(
     if full.document != texts.domain.digest:
         raise StaleInputs(f"{written_ref} was written from another text; run `cellar anneal write` again")
     recipe = consolidation_recipe(written_ref, anneal, texts.digests, host)
-    row = store.catalog().find(recipe.fingerprint)
-    if row is not None and row.ref.name == f"shadow/{shadow.name}":
+    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{shadow.name}")) is not None:
         return row.ref
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     onto = foundation(store, written_ref)
@@ -140,15 +140,10 @@ def search_alphas(
 
 
 def objective_of(
-    purpose: str, host: "Host", written: Shadow, texts: Texts, anneal: AnnealParams
+    purpose: Purpose, host: "Host", written: Shadow, texts: Texts, anneal: AnnealParams
 ) -> Objective:
-    """The score of alphas on the `selection` or the `guard` part of the texts.
-
-    The guard takes twice as many passages, since it decides once and is not searched.
-    """
-    count = anneal.passages * (2 if purpose == "guard" else 1)
-    domain_NT = passages(getattr(texts.domain, f"{purpose}_T"), count, anneal.passage_tokens)
-    probes_MT = texts.probes(purpose, count, anneal.passage_tokens)
+    """The score of alphas on the `selection` or the `guard` part of the texts."""
+    domain_NT, probes_MT = texts.searched(purpose, anneal)
     population = Population(host, written, torch.cat([domain_NT, probes_MT]), scored=anneal.scored)
     return Objective(population, len(domain_NT), anneal.penalty, len(written.layers))
 

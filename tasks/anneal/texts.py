@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from store import Store
+from tasks.anneal.consolidation import searched_layers
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.population import passages
-from tasks.errors import BadCorpus
-from tasks.shadows import Domain, HeldParams, ShadowParams, digest_of, part, read_documents, read_domain
+from tasks.anneal.sources import retention_sources
+from tasks.shadows import Domain, HeldParams, ShadowParams, chosen_layers, part, read_documents, read_domain
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
+
+Purpose = Literal["selection", "guard"]
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,16 @@ class Texts:
         """What they are made of."""
         return (self.domain.digest, *(text.digest for text in self.retention))
 
-    def probes(self, purpose: str, count: int, length: int) -> Tensor:
-        """About `count` probes of a purpose, an equal share from each retention text: (M, T) token ids."""
+    def searched(self, purpose: Purpose, anneal: AnnealParams) -> tuple[Tensor, Tensor]:
+        """Passages of the domain (N, T) and probes (M, T) on which alphas are scored, token ids.
+
+        About as many probes as passages, an equal share from each retention text. The guard takes twice as
+        many, since it decides once and is not searched. Raises `TooLittleText` where a text has none.
+        """
+        count, length = anneal.passages * (2 if purpose == "guard" else 1), anneal.passage_tokens
         share = max(1, round(count / len(self.retention)))
-        parts = [passages(getattr(text, f"{purpose}_T"), share, length) for text in self.retention]
-        return torch.cat(parts)
+        probes = [passages(getattr(text, f"{purpose}_T"), share, length) for text in self.retention]
+        return passages(getattr(self.domain, f"{purpose}_T"), count, length), torch.cat(probes)
 
 
 def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
@@ -44,26 +53,30 @@ def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealP
 
 def read_retention(store: Store, host: "Host", anneal: AnnealParams, *, seed: int) -> tuple[Domain, ...]:
     """The retention texts, parted in an order that `seed` draws; raises `BadCorpus` where none is named."""
-    _check_named(anneal)
     parted = [
         part(read_documents(store, source), host.encode, host.end, _share(anneal), train_tokens=0, seed=seed)
-        for source in anneal.retention
+        for source in retention_sources(anneal)
     ]
     return tuple(parted)
 
 
-def text_digests(store: Store, shadow: ShadowParams, anneal: AnnealParams) -> tuple[str, ...]:
-    """The digests of what `read_texts` reads, which need no host; raises as it does."""
-    _check_named(anneal)
-    return tuple(digest_of(read_documents(store, source)) for source in (shadow.domain, *anneal.retention))
+def check_texts(
+    store: Store, host: "Host", shadows: Sequence[ShadowParams], anneal: AnnealParams, *, sealed: bool = False
+) -> None:
+    """Raise what the search of these shadows' alphas would, so that it is said before anything is written.
 
-
-def _check_named(anneal: AnnealParams) -> None:
-    if not anneal.retention:
-        raise BadCorpus(
-            "no text is named on which the host must not get worse; set anneal.retention, e.g. "
-            '\'anneal.retention=[{"corpus": "docs"}]\''
-        )
+    All have the seed of the first. With `sealed` what their report needs is looked at as well. Raises
+    `BadCorpus` and `ElementNotFound` for texts that are not there, `TooLittleText` for those too short for
+    their purposes, and `UnfitHost` for layers that the host lacks or that cannot be clamped.
+    """
+    retention = read_retention(store, host, anneal, seed=shadows[0].seed)
+    for shadow in shadows:
+        searched_layers(anneal, chosen_layers(host, shadow.layers))
+        texts = Texts(read_domain(store, host, shadow), retention)
+        for purpose in PURPOSES:
+            texts.searched(purpose, anneal)
+        if sealed:
+            sealed_parts(texts, anneal.sealed.chunk_tokens)
 
 
 def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:

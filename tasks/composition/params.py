@@ -37,5 +37,5 @@ class CompositionParams(Parameters):
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Draws documents and places.")
 
     def identity(self) -> dict[str, Any]:
-        """What enters fingerprints: all but the name."""
+        """What enters fingerprints: all but the name, under which an evaluation is looked for besides."""
         return self.model_dump(mode="json", exclude={"name"})

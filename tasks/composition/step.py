@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+
 from store import Recipe, Ref, Snapshot, Store
 from tasks.assembly import worker_documents
 from tasks.composition.params import CompositionParams
@@ -23,7 +25,14 @@ from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent, turn_of
 from tasks.retrieval import Asker, Index
-from tasks.shadows import Domain, ShadowParams, read_domain, stack_refs, standing_on
+from tasks.shadows import (
+    ShadowParams,
+    digest_of,
+    learned_tokens,
+    read_documents,
+    stack_refs,
+    standing_on,
+)
 from tasks.tables import encode_records
 
 if TYPE_CHECKING:
@@ -48,7 +57,8 @@ def evaluate_composition(
 
     The index of the snapshot is asked with the cue; the decoded text of its first element comes before the
     cue in the host's prompt, in the host's own tokens. Strings are cut from the documents of `corpus`. Where
-    `shadow.domain` names what one of the shadows was written from, strings that it learned are told apart.
+    `shadow.domain` names what one of the shadows was written from, strings that it learned are told apart:
+    those of the documents that its stream came to, parted as its element records.
     Publishes `evaluation/<name>` and its `samples` (one row per condition and string), or returns what is
     published for the same. `progress` counts strings, over retrieval and all conditions.
 
@@ -57,9 +67,10 @@ def evaluate_composition(
     """
     refs = stack_refs(store, names)
     with standing_on(store, host, refs) as opened:
-        documents = [one.document for one in opened]
-    domain = read_domain(store, host, shadow) if shadow.domain.given else None
-    if domain is not None and domain.digest not in documents:
+        shadows = dict(zip(refs, opened, strict=True))
+    documents = read_documents(store, shadow.domain) if shadow.domain.given else []
+    digest = digest_of(documents)
+    if documents and digest not in [one.document for one in opened]:
         raise StaleInputs(
             "shadow.domain is not the text that a named shadow was written from; name the one it was, or "
             "leave shadow.domain out"
@@ -68,24 +79,31 @@ def evaluate_composition(
     options = {
         **params.identity(),
         "dtype": str(host.dtype).removeprefix("torch."),
-        "learned": None if domain is None else shadow.identity(),
+        "learned": "as the shadows record" if documents else None,
     }
     inputs = (
         host.ref.version,
         *(ref.version for ref in refs),
         snapshot.id,
         *(one.version for one in shards),
-        *(() if domain is None else (domain.digest,)),
+        *((digest,) if documents else ()),
     )
     recipe = Recipe("composition.evaluate/1", options, inputs).fingerprint
-    if (known := find_evaluation(store, recipe)) is not None:
+    if (known := find_evaluation(store, recipe, name=params.name)) is not None:
         return known
     began = time.monotonic()
     asker = Asker(snapshot, Index.open(store, snapshot))
     texts = worker_documents(store, shards, asker.tokenizer, snapshot.rows("memory"))
     passages = draw_passages(
         {name: asker.tokenizer.decode(ids) for name, ids in texts.items()},
-        _learned(host, domain),
+        _learned(
+            host,
+            [
+                learned_tokens(store, host, ref, one, documents)
+                for ref, one in shadows.items()
+                if documents and one.document == digest
+            ],
+        ),
         host.encode,
         _decoder(host),
         params,
@@ -136,12 +154,12 @@ def evaluate_composition(
     )
 
 
-def _learned(host: "Host", domain: Domain | None) -> Callable[[str], str]:
-    """Whether the whole text of a document is among what was learned: yes, no, or unknown."""
-    if domain is None:
+def _learned(host: "Host", learned: Sequence[Tensor]) -> Callable[[str], str]:
+    """Whether the whole text of a document is among what any shadow learned, of token ids; else unknown."""
+    if not learned:
         return lambda text: "unknown"
-    learned = _decoder(host)(domain.train_T.tolist())
-    return lambda text: "yes" if text.strip() in learned else "no"
+    texts = [_decoder(host)(ids_T.tolist()) for ids_T in learned]
+    return lambda text: "yes" if any(text.strip() in said for said in texts) else "no"
 
 
 def _decoder(host: "Host") -> Callable[[Sequence[int]], str]:

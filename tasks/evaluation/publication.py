@@ -47,9 +47,12 @@ class PublishedEvaluation:
     reused: bool
 
 
-def find_evaluation(store: Store, recipe: str) -> PublishedEvaluation | None:
-    """The published evaluation of a recipe's fingerprint; None where nobody made it."""
-    row = store.catalog().find(recipe)
+def find_evaluation(store: Store, recipe: str, *, name: str | None = None) -> PublishedEvaluation | None:
+    """The published evaluation of a recipe's fingerprint; None where nobody made it.
+
+    `name` is what it is called, for one whose fingerprint does not know that.
+    """
+    row = store.catalog().find(recipe, name=None if name is None else f"evaluation/{name}")
     if row is None:
         return None
     samples = Ref.parse(row.provenance["samples"])

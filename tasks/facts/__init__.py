@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tasks.facts.framings import ASKED, STATEMENT, TAUGHT, Framing
     from tasks.facts.lesson import Taught, lesson_of
     from tasks.facts.params import FactsParams, Lesson
-    from tasks.facts.step import evaluate_facts, lesson_name, teach
+    from tasks.facts.step import check_lessons, evaluate_facts, lesson_name, teach
     from tasks.facts.summary import summarise
     from tasks.facts.world import Fact, made_up_facts
 
@@ -25,6 +25,7 @@ __all__ = [
     "Taught",
     "answer_nats",
     "ask_facts",
+    "check_lessons",
     "evaluate_facts",
     "lesson_name",
     "lesson_of",

@@ -23,6 +23,7 @@ from tasks.shadows import (
     Shadow,
     ShadowParams,
     attached,
+    chunks_of,
     new_shadow,
     open_shadow,
     shadow_element,
@@ -60,7 +61,7 @@ def teach(
     onto = stack_refs(store, shadow.onto)
     recipe = _lesson_recipe(host, shadow, taught, onto)
     name = lesson_name(params, lesson)
-    if (row := store.catalog().find(recipe.fingerprint)) is not None and row.ref.name == f"{KIND}{name}":
+    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{name}")) is not None:
         return row.ref
     zero = new_shadow(host, shadow.layers, document=taught.digest, seeds={"facts": params.seed})
     writing = shadow.model_copy(update={"chunks": len(taught.tokens_T) // shadow.chunk_tokens + 1})
@@ -90,6 +91,20 @@ def teach(
     )
     message = f"Teach {lesson} lesson {params.name} in {len(written.losses)} chunks"
     return publish_trained(store, element, checkpoints, message=message)
+
+
+def check_lessons(
+    store: Store, host: "Host", shadow: ShadowParams, params: FactsParams, anneal: AnnealParams
+) -> None:
+    """Raise what teaching and asking would of parameters and texts, so that it is said before any lesson.
+
+    Raises `TooLittleText` for facts that cannot be made up, a lesson without a chunk and short retention
+    text, `BadCorpus` and `ElementNotFound` for retention text that is not there.
+    """
+    sealed_chunks(read_retention(store, host, anneal, seed=shadow.seed), anneal.sealed.chunk_tokens)
+    facts = made_up_facts(params)
+    for lesson in params.lessons:
+        chunks_of(lesson_of(lesson, facts, host.encode, params).tokens_T, shadow)
 
 
 def evaluate_facts(

@@ -7,6 +7,8 @@ from store.exports import export_lazily
 if TYPE_CHECKING:
     from tasks.shadows.attachment import Attachment, attached
     from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
+    from tasks.shadows.documents import digest_of, read_documents
+    from tasks.shadows.foundation import foundation
     from tasks.shadows.kept import (
         KeptStack,
         Stack,
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
         open_stack,
         stacks,
     )
+    from tasks.shadows.learned import learned_tokens
     from tasks.shadows.merging import merge
     from tasks.shadows.opening import KIND, find_shadow, open_shadow
     from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
     from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
-    from tasks.shadows.stack import foundation, stack_refs, standing_on
+    from tasks.shadows.stack import stack_refs, standing_on
     from tasks.shadows.step import (
         WRITTEN,
         merge_shadows,
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
         write_domain,
         writing_recipe,
     )
-    from tasks.shadows.text import Domain, digest_of, part, read_documents
-    from tasks.shadows.writing import mean_loss, write_shadow
+    from tasks.shadows.text import Domain, part
+    from tasks.shadows.writing import chunks_of, mean_loss, steps_kept, write_shadow
 
 __all__ = [
     "KIND",
@@ -48,6 +51,7 @@ __all__ = [
     "attach_shadows",
     "attached",
     "chosen_layers",
+    "chunks_of",
     "default_layers",
     "detach_shadows",
     "digest_of",
@@ -55,6 +59,7 @@ __all__ = [
     "find_shadow",
     "foundation",
     "is_stack",
+    "learned_tokens",
     "load_shadow",
     "load_stack",
     "mean_loss",
@@ -70,6 +75,7 @@ __all__ = [
     "stack_refs",
     "stacks",
     "standing_on",
+    "steps_kept",
     "write_domain",
     "write_shadow",
     "writing_recipe",

@@ -6,13 +6,14 @@ snapshots do. Order matters in the last bit, since every sum is rounded.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from store import Element, Ref, Row, Store, canonical_json
-from store.errors import CellarError, ElementNotFound
-from store.selection import closure
+from store.errors import CellarError, ElementNotFound, IntegrityError, NotFoundError
 from tasks.errors import BadPayload, BadStack, UnfitHost
+from tasks.shadows.foundation import check_foundations, required
 
 FORMAT = 1
 STACK = "stack"
@@ -79,13 +80,23 @@ def open_stack(store: Store, spec: str) -> KeptStack:
     return KeptStack(snapshot.id, load_stack(snapshot.read(snapshot.one(STACK))))
 
 
-def stacks(store: Store) -> dict[str, Stack]:
-    """What is attached at every head that names a stack, by head."""
+def stacks(store: Store, *, damaged: Callable[[str, CellarError], None] | None = None) -> dict[str, Stack]:
+    """What is attached at every head that names a stack, by head.
+
+    A head whose snapshot or stack cannot be read raises as it does for itself, unless `damaged` is there to
+    be told its name and the error: then it is left out.
+    """
     found = {}
-    for head in sorted(store.heads()):
-        snapshot = store.snapshot(f"head:{head}")
-        if snapshot.kinds.get(STACK) == 1:
-            found[head] = load_stack(snapshot.read(snapshot.one(STACK)))
+    listed = store.heads(damaged=None if damaged is None else partial(damaged, "a head"))
+    for head in sorted(listed):
+        try:
+            snapshot = store.snapshot(f"head:{head}")
+            if snapshot.kinds.get(STACK) == 1:
+                found[head] = load_stack(snapshot.read(snapshot.one(STACK)))
+        except (IntegrityError, NotFoundError) as error:
+            if damaged is None:
+                raise
+            damaged(f"head:{head}", error)
     return found
 
 
@@ -94,7 +105,8 @@ def attach_shadows(store: Store, head: str, refs: Sequence[Ref]) -> KeptStack:
 
     One that is attached already stays where it is, in the version that is given now. The head moves by
     compare-and-swap; nothing of the host is read. Raises `UnfitHost` for shadows of different hosts,
-    `BadStack` for a head that names something else and for none or too many shadows, and `HeadMoved`.
+    `BadStack` for a head that names something else, for none or too many shadows, for one whose foundation
+    would not lie below it and for a set that cannot be pinned, and `HeadMoved`. Nothing is published then.
     """
     before = None if store.head(head) is None else open_stack(store, f"head:{head}")
     if not refs:
@@ -137,11 +149,16 @@ def detach_shadows(store: Store, head: str, names: Sequence[str] | None) -> Kept
 def _keep(
     store: Store, head: str, before: KeptStack | None, stack: Stack, *, action: str, why: str
 ) -> KeptStack:
-    """Publish a stack, pin it with all that it requires, and move the head there."""
+    """Publish a stack, pin it with all that it requires, and move the head there; nothing of one that cannot.
+
+    Raises `BadStack` as `check_foundations` and `required` do.
+    """
     if len(stack.shadows) > MOST_SHADOWS:
         raise BadStack(
             f"{len(stack.shadows)} shadows are more than the {MOST_SHADOWS} of a stack; detach some"
         )
+    check_foundations(store, stack.shadows)
+    rows = required(store, [stack.host, *stack.shadows])
     element = Element(
         STACK,
         head,
@@ -150,9 +167,7 @@ def _keep(
         requires=(stack.host.version, *(ref.version for ref in stack.shadows)),
     )
     [ref] = store.publish([element], message=f"Stack of {len(stack.shadows)} shadows at {head}")
-    catalog = store.catalog()
-    rows = closure([_row(store, ref)], catalog.get_all)
-    pinned = store.pin([row.ref for row in rows], message=f"{why} at {head}")
+    pinned = store.pin([ref, *(row.ref for row in rows)], message=f"{why} at {head}")
     expect = None if before is None else before.snapshot
     store.move_head(head, pinned.id, expect=expect, action=action, why=why[:400])
     return KeptStack(pinned.id, stack)

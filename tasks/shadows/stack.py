@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from store import Ref, Store
-from tasks.errors import BadPayload
 from tasks.shadows.attachment import attached
 from tasks.shadows.kept import is_stack, open_stack
 from tasks.shadows.opening import KIND, find_shadow, open_shadow
@@ -34,15 +33,6 @@ def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
         else:
             refs.append(find_shadow(store, name))
     return tuple(refs)
-
-
-def foundation(store: Store, ref: Ref) -> tuple[Ref, ...]:
-    """What was on the host when a shadow was written, in order; raises `BadPayload` where that is no list."""
-    row = store.catalog().get(ref.version)
-    named = [] if row is None else row.provenance.get("onto", [])
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise BadPayload(f"{ref} does not say what it was written on; write it again")
-    return tuple(Ref.parse(name) for name in named)
 
 
 @contextmanager

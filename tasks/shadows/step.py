@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from store import Element, Recipe, Ref, Store
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.progress import Progress, silent
+from tasks.shadows.documents import read_documents
 from tasks.shadows.merging import merge
 from tasks.shadows.opening import KIND, open_shadow
 from tasks.shadows.params import ShadowParams
 from tasks.shadows.shadow import Shadow, new_shadow
 from tasks.shadows.stack import stack_refs, standing_on
-from tasks.shadows.text import Domain, part, read_documents
+from tasks.shadows.text import Domain, part
 from tasks.shadows.writing import write_shadow
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def write_domain(
     onto = stack_refs(store, params.onto)
     recipe = writing_recipe(host, params, domain.digest, onto)
     name = f"{params.name}{WRITTEN}"
-    if (row := store.catalog().find(recipe.fingerprint)) is not None and row.ref.name == f"{KIND}{name}":
+    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{name}")) is not None:
         return row.ref
     zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)

@@ -1,4 +1,4 @@
-"""The text of a domain: read, and parted into what is learned and what is held out before.
+"""The text of a domain, parted into what is learned and what is held out before.
 
 Held-out text has three purposes that never meet: `selection` steers a search, `guard` decides whether its
 result is kept, `sealed` is only ever reported on.
@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from store import Ref, Store
-from store.errors import ElementNotFound
-from tasks.corpus import CorpusParams, Document, Skipped, load_shard, open_report, open_source
-from tasks.errors import BadCorpus, TooLittleText
-from tasks.shadows.params import HeldParams, TextSource
+from tasks.corpus import Document
+from tasks.errors import TooLittleText
+from tasks.shadows.documents import digest_of
+from tasks.shadows.params import HeldParams
 
 _MANY = 16
 """Documents from which on whole ones can be held out."""
-_MOST_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -34,35 +32,6 @@ class Domain:
     selection_T: Tensor
     guard_T: Tensor
     sealed_T: Tensor
-
-
-def read_documents(store: Store, source: TextSource) -> list[Document]:
-    """The documents of a source, each text once, in a stable order.
-
-    Raises `BadCorpus` for files that cannot be used or a prefix that no document has, and `ElementNotFound`
-    for a corpus that the store lacks.
-    """
-    if source.corpus is not None:
-        found = _of_corpus(store, source.corpus)
-    elif source.path is not None:
-        found = _of_files(source)
-    else:
-        raise BadCorpus("no text is named; give a corpus or the path of text files")
-    seen: set[str] = set()
-    kept = []
-    for document in found:
-        if document.name.startswith(source.prefix) and document.digest not in seen:
-            seen.add(document.digest)
-            kept.append(document)
-    if not kept:
-        what = source.corpus or str(source.path)
-        raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
-    return kept
-
-
-def digest_of(documents: Sequence[Document]) -> str:
-    """SHA-256 over the digests of documents in their order."""
-    return hashlib.sha256("\n".join(document.digest for document in documents).encode()).hexdigest()
 
 
 def part(
@@ -127,31 +96,3 @@ def _take(
 def _cut(tokens: list[int], size: int) -> tuple[list[int], list[int]]:
     at = max(0, len(tokens) - size)
     return tokens[:at], tokens[at:]
-
-
-def _of_corpus(store: Store, name: str) -> Iterator[Document]:
-    row = store.catalog().latest(f"corpus/{name}/report")
-    if row is None:
-        raise ElementNotFound(f"{store.url} has no corpus {name}; make it with `cellar corpus build`")
-    for shard in open_report(store, row.ref).shards:
-        yield from _of_shard(store, shard)
-
-
-def _of_shard(store: Store, shard: Ref) -> list[Document]:
-    return load_shard(store.read(shard))
-
-
-def _of_files(source: TextSource) -> Iterator[Document]:
-    assert source.path is not None
-    single = not source.path.is_dir()
-    params = CorpusParams(
-        name="text",
-        reader="text" if single else "folder",
-        path=source.path,
-        max_characters=_MOST_CHARACTERS,
-        **({} if single else {"pattern": source.pattern}),
-    )
-    for item in open_source(params).items():
-        if isinstance(item, Skipped):
-            continue
-        yield item

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _RECENT = 8
 """Chunks whose mean loss the next one is compared with."""
+_TAKEN_BACK = "the step before it was taken back"
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,7 @@ def write_shadow(
 
     Raises `TooLittleText` for a text without a chunk, `Exploded` when the very first chunk cannot be learned.
     """
-    chunks = [
-        chunk for chunk in torch.split(tokens_T, params.chunk_tokens) if 2 * len(chunk) >= params.chunk_tokens
-    ]
-    chunks = chunks[: params.chunks]
-    if not chunks:
-        raise TooLittleText(f"the text has no chunk of {params.chunk_tokens} tokens; give more text")
+    chunks = chunks_of(tokens_T, params)
     state = _resumed(checkpoints, shadow) or _State(list(shadow.deltas), list(shadow.deltas), [])
     kept_at, stopped = time.monotonic(), ""
     while len(state.losses) < len(chunks):
@@ -67,7 +63,7 @@ def write_shadow(
         loss, gradients = _gradients(host, shadow, state.deltas, chunks[done])
         recent = state.losses[-_RECENT:]
         if not math.isfinite(loss) or (recent and loss > sum(recent) / len(recent) + params.most_rise):
-            stopped = f"the loss of chunk {done} was {loss:.4g} nats; the step before it was taken back"
+            stopped = f"the loss of chunk {done} was {loss:.4g} nats; {_TAKEN_BACK}"
             state = replace(state, deltas=state.before)
             break
         norm = math.sqrt(sum(float(gradient.double().square().sum()) for gradient in gradients))
@@ -84,6 +80,23 @@ def write_shadow(
     if stopped and not any(bool(delta.any()) for delta in state.deltas):
         raise Exploded(f"{stopped[:1].upper()}{stopped[1:]}, and nothing is left; lower shadow.step_size")
     return replace(shadow, deltas=tuple(state.deltas), losses=tuple(state.losses), stopped=stopped)
+
+
+def chunks_of(tokens_T: Tensor, params: ShadowParams) -> list[Tensor]:
+    """The chunks of token ids that are learned; a rest below half a chunk is left.
+
+    Raises `TooLittleText` for a text without one.
+    """
+    split = torch.split(tokens_T, params.chunk_tokens)
+    chunks = [chunk for chunk in split if 2 * len(chunk) >= params.chunk_tokens]
+    if not chunks:
+        raise TooLittleText(f"the text has no chunk of {params.chunk_tokens} tokens; give more text")
+    return chunks[: params.chunks]
+
+
+def steps_kept(shadow: Shadow) -> int:
+    """How many chunks' steps are in a written shadow: all that were scored, less one that was taken back."""
+    return max(0, len(shadow.losses) - shadow.stopped.endswith(_TAKEN_BACK))
 
 
 def mean_loss(logits_TV: Tensor, targets_T: Tensor) -> Tensor:

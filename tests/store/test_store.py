@@ -127,6 +127,8 @@ def test_the_catalog_finds_by_recipe_name_and_version(store: Store) -> None:
     assert latest is not None
     assert latest.version == new.version
     assert [row.version for row in catalog.find_all(recipe)] == [old.version, new.version]
+    assert catalog.find(recipe, name="skill/s") == first
+    assert catalog.find(recipe, name="skill/t") is None
     assert catalog.find("00" * 32) is None
     assert catalog.find("") is None
     assert catalog.latest("skill/none") is None

@@ -1,6 +1,7 @@
 """The commands on shadows, through the real command line, store, flow and a tiny host."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -139,6 +140,61 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
     found, _, err = cellar("anneal", *arguments)
     assert found == code, err
     assert sentence in err
+
+
+CASKS = ("--set", 'shadow.domain={"path": "casks.txt"}')
+DOMAINS = ("--set", 'anneal.domains={"a": {"path": "casks.txt"}, "b": {"path": "gone.txt"}}')
+GONE = ("--set", 'anneal.retention=[{"path": "gone.txt"}]')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("facts",), 2, "set anneal.retention"),
+        (("facts", *GONE), 2, "gone.txt"),
+        (("facts", *SEARCH, "--set", "facts.untaught=50", "--set", "facts.facts_each=200"), 2, "too many"),
+        (("facts", *SEARCH, "--set", 'shadow.onto=["gone"]'), 4, "has no shadow/gone"),
+        (("write", "--source", "gone.txt"), 2, "gone.txt"),
+        (("write",), 2, "no text is named"),
+        (("consolidate", *CASKS), 2, "set anneal.retention"),
+        (("consolidate", *CASKS, "--set", 'anneal.retention=[{"corpus": "docs"}]'), 4, "has no corpus docs"),
+        (("eval", *CASKS), 2, "set anneal.retention"),
+        (("eval", *CASKS, *GONE), 2, "gone.txt"),
+        (("cumulate", *DOMAINS), 2, "set anneal.retention"),
+        (("cumulate", *DOMAINS, *SEARCH), 2, "gone.txt"),
+    ],
+)
+def test_texts_that_are_not_there_are_said_before_anything_is_started(
+    cellar: Cellar,
+    workplace: Path,
+    text: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    sentence: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, "flows.serving.api", None)  # Prefect cannot be started
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    command, *rest = arguments
+    found, _, err = cellar("anneal", command, *SMALL, *rest)
+    assert found == code, err
+    assert sentence in err
+
+
+@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.parametrize("command", ["facts", "eval", "cumulate"])
+def test_texts_that_are_too_short_are_said_before_anything_is_written(
+    cellar: Cellar, workplace: Path, text: Path, command: str
+) -> None:
+    (workplace / "few.txt").write_text("Six words are no retention text.\n")
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    two = 'anneal.domains={"a": {"path": "casks.txt"}, "b": {"path": "few.txt"}}'
+    retention = "squares.txt" if command == "cumulate" else "few.txt"
+    few = ("--set", f'anneal.retention=[{{"path": "{retention}"}}]', "--set", two)
+    code, _, err = cellar("anneal", command, *SMALL, *SEARCH, *CASKS, *few)
+    assert code == 2, err
+    assert "tokens for its sealed part" in err
+    assert not [*Store.open(str(workplace / "build" / "store")).catalog().rows("shadow")]
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from store import Store
-from tasks.anneal import AnnealParams, consolidate, evaluate_shadow, read_texts
-from tasks.errors import BadCorpus, StaleInputs
+from tasks.anneal import AnnealParams, check_texts, consolidate, evaluate_shadow, read_texts
+from tasks.anneal.params import SealedParams
+from tasks.errors import BadCorpus, StaleInputs, TooLittleText, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, ShadowParams, TextSource, open_shadow, write_domain
 
@@ -121,6 +122,23 @@ def test_a_shadow_of_another_text_or_no_retention_text_is_refused(
         consolidate(store, host, other, anneal)
 
 
+def test_a_text_under_two_names_is_written_and_searched_once_for_each(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    short = anneal.model_copy(update={"evaluations": 4})
+    again = shadow_params.model_copy(update={"name": "again"})
+    written = [write_domain(store, host, params) for params in (shadow_params, again)]
+    kept = [
+        consolidate(store, host, params, short, written=ref)
+        for params, ref in zip((shadow_params, again), written, strict=True)
+    ]
+    tip = store.tip().sequence
+
+    assert [write_domain(store, host, params) for params in (shadow_params, again)] == written
+    assert consolidate(store, host, again, short, written=written[1]) == kept[1]
+    assert store.tip().sequence == tip
+
+
 def test_a_text_that_was_learned_before_another_is_found_again(
     store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
 ) -> None:
@@ -133,6 +151,34 @@ def test_a_text_that_was_learned_before_another_is_found_again(
     assert consolidate(store, host, shadow_params, anneal, written=written) == kept
     evaluated = evaluate_shadow(store, host, shadow_params, anneal, kept=kept, written=written)
     assert json.loads(store.read(evaluated.summary_ref))["shadow"] == str(kept)
+
+
+@pytest.mark.parametrize(
+    ("shadow_change", "anneal_change", "sealed", "sentence"),
+    [
+        ({}, {"passage_tokens": 300}, False, "no passage of 300"),
+        ({}, {"clamp": 0}, False, "clamp one of several"),
+        ({"layers": (1,)}, {"clamp": 1}, False, "clamp one of several"),
+        ({"layers": (1, 9)}, {}, False, "asks for number 9"),
+        ({"held": HeldParams(guard_tokens=300_000)}, {}, False, "tokens for its guard part"),
+        ({}, {"held": HeldParams(guard_tokens=300_000)}, False, "tokens for its guard part"),
+        ({}, {"sealed": SealedParams(chunk_tokens=600)}, True, "no passage of 600"),
+    ],
+)
+def test_what_a_search_or_a_report_lacks_is_found_without_any_shadow(
+    store: Store,
+    host: Host,
+    shadow_params: ShadowParams,
+    anneal: AnnealParams,
+    shadow_change: dict[str, Any],
+    anneal_change: dict[str, Any],
+    sealed: bool,
+    sentence: str,
+) -> None:
+    check_texts(store, host, [shadow_params], anneal, sealed=True)
+    shadow, changed = shadow_params.model_copy(update=shadow_change), anneal.model_copy(update=anneal_change)
+    with pytest.raises((TooLittleText, UnfitHost), match=sentence):
+        check_texts(store, host, [shadow_params, shadow], changed, sealed=sealed)
 
 
 def test_no_passage_of_one_purpose_is_one_of_another(

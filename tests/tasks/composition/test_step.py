@@ -10,9 +10,17 @@ import torch
 from store import Element, Ref, Snapshot, Store
 from tasks.composition import CompositionParams, CompositionSample, evaluate_composition
 from tasks.corpus import Document, encode_shard
-from tasks.errors import StaleInputs
+from tasks.errors import BadPayload, StaleInputs
 from tasks.hosts import Host, open_host, publish_host
-from tasks.shadows import HeldParams, ShadowParams, TextSource, new_shadow, shadow_element, write_domain
+from tasks.shadows import (
+    HeldParams,
+    ShadowParams,
+    TextSource,
+    new_shadow,
+    open_shadow,
+    shadow_element,
+    write_domain,
+)
 from tasks.tables import load_records
 from tests.copied_memories import remember
 from tests.hosted import host_folder  # noqa: F401
@@ -58,6 +66,12 @@ def test_four_conditions_and_a_wrong_text_are_scored_once(
         *(store, reader, ["drawn"], ShadowParams(), PARAMS), snapshot=snapshot, corpus=corpus
     )
     assert again.reused
+    renamed = PARAMS.model_copy(update={"name": "renamed"})
+    other = evaluate_composition(
+        *(store, reader, ["drawn"], ShadowParams(), renamed), snapshot=snapshot, corpus=corpus
+    )
+    assert other.summary_ref.name == "evaluation/renamed"
+    assert store.read(other.summary_ref) == store.read(made.summary_ref)
     samples = load_records(store.read(made.samples_ref), CompositionSample, what="samples")
     assert len(samples) == 5 * 6
     assert {one.learned for one in samples} == {"unknown"}
@@ -114,6 +128,34 @@ def test_strings_that_were_learned_are_told_apart_by_the_text_that_was(
     )
     assert set(made.summary["learned"]) == {"yes", "no"}
     assert len(made.summary["composed"]) == 3
+    named = {"snapshot": snapshot, "corpus": corpus}
+    wider = ShadowParams(
+        domain=shadow.domain, chunks=1, chunk_tokens=8
+    )  # not what the shadow was written with
+    params = PARAMS.model_copy(update={"name": "wider"})
+    again = evaluate_composition(*(store, reader, ["learned.written"], wider, params), **named)
+    assert again.summary["learned"] == made.summary["learned"]
+
+    ref, whole = open_shadow(store, "learned.written", reader)
+    record = store.catalog().get(ref.version)
+    assert record is not None
+    stopped = replace(
+        whole, losses=whole.losses[:3], stopped="the loss ...; the step before it was taken back"
+    )
+    store.publish(
+        [
+            shadow_element(
+                "stopped", stopped, host=reader.ref, provenance={"params": record.provenance["params"]}
+            ),
+            shadow_element("silent", whole, host=reader.ref),
+        ],
+        message="stopped early",
+    )
+    params = PARAMS.model_copy(update={"name": "stopped"})
+    early = evaluate_composition(*(store, reader, ["stopped"], shadow, params), **named)
+    assert early.summary["learned"].get("yes", 0) < made.summary["learned"]["yes"]
+    with pytest.raises(BadPayload, match="does not say with which parameters it was written"):
+        evaluate_composition(*(store, reader, ["silent"], shadow, params), **named)
     (folder / "more.txt").write_text("Another text makes another domain.")
     with pytest.raises(StaleInputs, match=r"shadow\.domain is not the text"):
         evaluate_composition(

@@ -1,6 +1,7 @@
 """Lessons are written once, resume, change what a host answers, and are judged by what it says itself."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +10,20 @@ import torch.nn.functional as F
 
 from store import Ref, Store
 from tasks.anneal import AnnealParams, ChunkLoss
-from tasks.errors import BadCorpus, StaleInputs
-from tasks.facts import FactSample, FactsParams, answer_nats, evaluate_facts, made_up_facts, teach
+from tasks.anneal.params import SealedParams
+from tasks.errors import BadCorpus, StaleInputs, TooLittleText
+from tasks.facts import (
+    FactSample,
+    FactsParams,
+    answer_nats,
+    check_lessons,
+    evaluate_facts,
+    made_up_facts,
+    teach,
+)
 from tasks.hosts import Host
 from tasks.progress import Progress
-from tasks.shadows import ShadowParams, open_shadow
+from tasks.shadows import HeldParams, ShadowParams, open_shadow
 from tasks.tables import load_records
 
 PARAMS = FactsParams(
@@ -42,6 +52,12 @@ def test_lessons_are_taught_and_facts_asked_for_once(store: Store, host: Host, a
     refs = [teach(store, host, SHADOW, PARAMS, lesson) for lesson in PARAMS.lessons]
     assert [ref.name for ref in refs] == ["shadow/few.varied.written", "shadow/few.repeated.written"]
     assert [teach(store, host, SHADOW, PARAMS, lesson) for lesson in PARAMS.lessons] == refs
+    other = PARAMS.model_copy(update={"name": "other"})
+    under = teach(store, host, SHADOW, other, "varied")
+    tip = store.tip().sequence
+    assert under.name == "shadow/other.varied.written"
+    assert teach(store, host, SHADOW, other, "varied") == under
+    assert store.tip().sequence == tip
     made = evaluate_facts(store, host, SHADOW, PARAMS, anneal)
     assert made.summary_ref.name == "evaluation/few.facts"
     assert evaluate_facts(store, host, SHADOW, PARAMS, anneal).reused
@@ -114,6 +130,32 @@ def test_facts_of_another_seed_and_a_missing_retention_text_are_refused(
         evaluate_facts(store, host, SHADOW, PARAMS.model_copy(update={"seed": 5}), anneal)
     with pytest.raises(BadCorpus, match="must not get worse"):
         evaluate_facts(store, host, SHADOW, PARAMS, AnnealParams())
+
+
+@pytest.mark.parametrize(
+    ("shadow", "params", "changes", "sentence"),
+    [
+        ({"chunk_tokens": 4_096}, {"lessons": ("varied", "once")}, {}, "no chunk of 4096 tokens"),
+        ({}, {"untaught": 50, "facts_each": 200, "relations": 2}, {}, "are too many for 160 pairs"),
+        ({}, {}, {"sealed": SealedParams(chunk_tokens=512)}, "no passage of 512"),
+        ({}, {}, {"held": HeldParams(sealed_tokens=100_000)}, "tokens for its sealed part"),
+    ],
+)
+def test_what_lessons_and_their_questions_lack_is_found_before_any_is_taught(
+    store: Store,
+    host: Host,
+    anneal: AnnealParams,
+    shadow: dict[str, Any],
+    params: dict[str, Any],
+    changes: dict[str, Any],
+    sentence: str,
+) -> None:
+    check_lessons(store, host, SHADOW, PARAMS, anneal)
+    with pytest.raises(TooLittleText, match=sentence):
+        check_lessons(
+            *(store, host, SHADOW.model_copy(update=shadow), PARAMS.model_copy(update=params)),
+            anneal.model_copy(update=changes),
+        )
 
 
 def test_lessons_that_are_not_the_newest_of_their_names_are_asked_for(

@@ -1,13 +1,14 @@
 """What is attached is kept at a head, in order and by version, and taken off again without a trace."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
 from store import Element, Ref, Store, canonical_json
-from store.errors import ElementNotFound, HeadMoved, SnapshotNotFound
+from store.errors import ElementNotFound, HeadMoved, IntegrityError, SnapshotNotFound
 from tasks.errors import BadPayload, BadStack, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import (
@@ -101,6 +102,69 @@ def test_what_cannot_be_attached_or_detached_is_refused_and_nothing_moves(store:
     with pytest.raises(BadStack, match="holds no stack of shadows"):
         attach_shadows(store, "docs", [one])
     assert store.head("reader") == kept.snapshot
+
+
+def test_what_cannot_be_pinned_is_refused_before_anything_is_published(store: Store, host: Host) -> None:
+    old, new = (publish(store, host, "base", seed) for seed in (0, 1))
+    zero = new_shadow(host, (1, 4), document="ab" * 32, seeds={})
+    onto = {"onto": [str(old)]}
+    element = shadow_element("top", zero, host=host.ref, requires=(old.version,), provenance=onto)
+    [top] = store.publish([element], message="top")
+    hostile = shadow_element("hostile", zero, host=host.ref, provenance={"onto": ["shadow/\n"]})
+    kept = attach_shadows(store, "reader", [old])
+    tip = store.tip().sequence
+    for refs in ([top], [top, old], [new, top]):
+        with pytest.raises(BadStack, match="top was written on shadow/base@"):
+            attach_shadows(store, "fresh", refs)
+    assert store.tip().sequence == tip
+    assert store.head("fresh") is None
+    assert attach_shadows(store, "reader", [top]).stack.shadows == (old, top)
+    with pytest.raises(BadStack, match="attach or detach both"):
+        attach_shadows(store, "reader", [new])
+    with pytest.raises(BadStack, match="attach or detach both"):
+        detach_shadows(store, "reader", ["base"])
+    tip = store.tip().sequence
+    [bad] = store.publish([hostile], message="no foundation")
+    with pytest.raises(BadPayload, match="does not say what it was written on"):
+        attach_shadows(store, "fresh", [bad])
+    assert kept.stack.shadows == (old,)
+    assert store.tip().sequence == tip + 1
+
+
+def test_two_versions_of_what_shadows_require_are_said_by_name(store: Store, host: Host) -> None:
+    texts = [Element("corpus", "text", bytes([65 + n]), media="text/plain") for n in range(2)]
+    zero = new_shadow(host, (1, 4), document="ab" * 32, seeds={})
+    shadows = [
+        shadow_element(name, zero, host=host.ref, requires=(text.version,))
+        for name, text in zip(("one", "two"), texts, strict=True)
+    ]
+    for text, shadow in zip(texts, shadows, strict=True):
+        store.publish([text, shadow], message="one more")
+    refs = [shadow.ref for shadow in shadows]
+    tip = store.tip().sequence
+    with pytest.raises(BadStack, match="a snapshot holds one version of a name"):
+        attach_shadows(store, "reader", refs)
+    assert store.tip().sequence == tip
+    assert not store.snapshots()
+
+
+def test_a_damaged_head_is_told_of_and_the_others_are_listed(
+    store: Store, host: Host, tmp_path: Path
+) -> None:
+    one = publish(store, host, "one", 0)
+    kept = attach_shadows(store, "reader", [one])
+    attach_shadows(store, "broken", [one])
+    [bad] = store.publish([Element("stack", "bad", b"[]", media="application/json")], message="bad")
+    store.move_head("bad", store.pin([bad], message="bad").id, expect=None)
+    (tmp_path / "store" / "refs" / "heads" / "broken").write_bytes(b"{}")
+    with pytest.raises(IntegrityError):
+        stacks(store)
+    told: list[str] = []
+    found = stacks(store, damaged=lambda what, error: told.append(f"{what}: {error}"))
+    assert found == {"reader": kept.stack}
+    assert len(told) == 2
+    assert "refs/heads/broken" in told[0]
+    assert told[1].startswith("head:bad: the payload is no stack of shadows")
 
 
 def test_two_who_attach_at_once_do_not_lose_a_shadow(

@@ -1,0 +1,69 @@
+"""The documents of a text: read from a corpus of the store or from files, without a host."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from store import Ref, Store
+from store.errors import ElementNotFound
+from tasks.corpus import CorpusParams, Document, Skipped, load_shard, open_report, open_source
+from tasks.errors import BadCorpus
+from tasks.shadows.params import TextSource
+
+_MOST_CHARACTERS = 50_000_000
+
+
+def read_documents(store: Store, source: TextSource) -> list[Document]:
+    """The documents of a source, each text once, in a stable order.
+
+    Raises `BadCorpus` for files that cannot be used or a prefix that no document has, and `ElementNotFound`
+    for a corpus that the store lacks.
+    """
+    if source.corpus is not None:
+        found = _of_corpus(store, source.corpus)
+    elif source.path is not None:
+        found = _of_files(source)
+    else:
+        raise BadCorpus("no text is named; give a corpus or the path of text files")
+    seen: set[str] = set()
+    kept = []
+    for document in found:
+        if document.name.startswith(source.prefix) and document.digest not in seen:
+            seen.add(document.digest)
+            kept.append(document)
+    if not kept:
+        what = source.corpus or str(source.path)
+        raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
+    return kept
+
+
+def digest_of(documents: Sequence[Document]) -> str:
+    """SHA-256 over the digests of documents in their order."""
+    return hashlib.sha256("\n".join(document.digest for document in documents).encode()).hexdigest()
+
+
+def _of_corpus(store: Store, name: str) -> Iterator[Document]:
+    row = store.catalog().latest(f"corpus/{name}/report")
+    if row is None:
+        raise ElementNotFound(f"{store.url} has no corpus {name}; make it with `cellar corpus build`")
+    for shard in open_report(store, row.ref).shards:
+        yield from _of_shard(store, shard)
+
+
+def _of_shard(store: Store, shard: Ref) -> list[Document]:
+    return load_shard(store.read(shard))
+
+
+def _of_files(source: TextSource) -> Iterator[Document]:
+    assert source.path is not None
+    single = not source.path.is_dir()
+    params = CorpusParams(
+        name="text",
+        reader="text" if single else "folder",
+        path=source.path,
+        max_characters=_MOST_CHARACTERS,
+        **({} if single else {"pattern": source.pattern}),
+    )
+    for item in open_source(params).items():
+        if isinstance(item, Skipped):
+            continue
+        yield item
