@@ -21,7 +21,7 @@ def _evaluate(settings: Settings, params: Params, kept: list[str]) -> dict[str, 
     store = open_store(settings)
     with (
         computing_host(settings, store, params.host) as host,
-        watch.progress("evaluate domains", "stages") as progress,
+        watch.progress("evaluate domains", "chunks") as progress,
         timed(settings.work_dir, store, "evaluate-domains") as work,
     ):
         found = evaluate_stages(
@@ -31,6 +31,8 @@ def _evaluate(settings: Settings, params: Params, kept: list[str]) -> dict[str, 
             params.anneal,
             kept=[Ref.parse(one) for one in kept],
             progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
         work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}

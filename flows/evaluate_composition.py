@@ -33,6 +33,8 @@ def _evaluate(settings: Settings, params: Params, names: list[str], snapshot: st
             snapshot=opened,
             corpus=corpus,
             progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     return {
         "snapshot": opened.id,

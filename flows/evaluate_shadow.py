@@ -15,13 +15,13 @@ from store import Ref
 
 
 def _evaluate(settings: Settings, params: Params, written: str, kept: str) -> dict[str, Any]:
-    from tasks.anneal.step import evaluate_shadow as evaluate
+    from tasks.anneal import evaluate_shadow as evaluate
 
     prepare_threads(settings)
     store = open_store(settings)
     with (
         computing_host(settings, store, params.host) as host,
-        watch.progress(f"evaluate {params.shadow.name}", "conditions") as progress,
+        watch.progress(f"evaluate {params.shadow.name}", "alphas and chunks") as progress,
         timed(settings.work_dir, store, "evaluate-shadow") as work,
     ):
         found = evaluate(
@@ -32,6 +32,8 @@ def _evaluate(settings: Settings, params: Params, written: str, kept: str) -> di
             kept=Ref.parse(kept),
             written=Ref.parse(written),
             progress=progress,
+            work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
         work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}

@@ -53,6 +53,7 @@ def _evaluate(settings: Settings, params: Params, taught: list[str]) -> dict[str
             taught=[Ref.parse(one) for one in taught],
             progress=progress,
             work_dir=settings.work_dir,
+            checkpoint_s=settings.checkpoint_s,
         )
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 

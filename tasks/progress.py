@@ -13,6 +13,15 @@ def silent(done: int, total: int, **figures: float) -> None:
     """Report nothing."""
 
 
+def part_of(progress: Progress, before: int, whole: int) -> Progress:
+    """What reports a part of a work of `whole` units, `before` of which come earlier."""
+
+    def report(done: int, total: int, **figures: float) -> None:
+        progress(before + done, whole, **figures)
+
+    return report
+
+
 def turn_of(progress: Progress, turn: int, turns: int) -> Progress:
     """What reports one of `turns` equally long parts of a work, numbered from 0, as a part of the whole."""
 

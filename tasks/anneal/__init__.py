@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
     from tasks.anneal.cards import continuation
     from tasks.anneal.consolidation import Found, run_search
+    from tasks.anneal.evaluation import evaluate_shadow, sealed_recipe
     from tasks.anneal.objective import Objective, Scored
     from tasks.anneal.params import BASELINES, AnnealParams, SearchName
     from tasks.anneal.population import Population, passages, plain_losses
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
         before_and_after,
         consolidate,
         consolidation_recipe,
-        evaluate_shadow,
         objective_of,
-        sealed_recipe,
         search_alphas,
     )
     from tasks.anneal.texts import (

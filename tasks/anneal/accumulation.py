@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from store import Recipe, Ref, Store
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import chunk_losses
 from tasks.anneal.texts import read_texts, sealed_parts
+from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
-from tasks.progress import Progress, silent
+from tasks.progress import Progress, part_of, silent
 from tasks.shadows import ShadowParams, attached, foundation, open_shadow, stack_refs
 from tasks.tables import encode_records
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -68,11 +71,14 @@ def evaluate_stages(
     *,
     kept: Sequence[Ref] = (),
     progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> PublishedEvaluation:
     """Evaluate every domain's sealed text, and sealed probes, after each domain that the host learned.
 
     Publishes `evaluation/<name>.cumulative` and its `samples`, or returns what is published for the same.
-    The shadows are the newest of their names, or those of `kept`. `progress` counts stages. Raises
+    The shadows are the newest of their names, or those of `kept`. `progress` counts sealed chunks. With
+    `work_dir` an interrupted evaluation continues, bit for bit, from the losses that it kept. Raises
     `ElementNotFound` when a domain is not consolidated, `StaleInputs` when one was written on others than
     those before it.
     """
@@ -97,6 +103,8 @@ def evaluate_stages(
     }
     parts["retention"] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
     samples: list[StageLoss] = []
+    unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
+    done, total = 0, (len(opened) + 1) * sum(map(len, parts.values()))
     with ExitStack() as stack:
         for ref in below:
             stack.enter_context(attached(host, open_shadow(store, ref, host)[1]))
@@ -104,9 +112,14 @@ def evaluate_stages(
             if count:
                 stack.enter_context(attached(host, opened[count - 1][1]))
             for text, chunks_NT in parts.items():
-                losses_N = chunk_losses(host, chunks_NT)
+                losses_N = chunk_losses(
+                    *(host, chunks_NT),
+                    unfinished=unfinished,
+                    part=f"{count} {text}",
+                    progress=part_of(progress, done, total),
+                )
                 samples += [StageLoss(count, text, chunk, float(loss)) for chunk, loss in enumerate(losses_N)]
-            progress(count + 1, len(opened) + 1)
+                done += len(chunks_NT)
     summary = {
         "protocol": "sealed chunks of every domain after each domain that was learned, in order",
         "host": str(host.ref),
@@ -114,7 +127,7 @@ def evaluate_stages(
         **forgetting(samples, list(anneal.domains)),
         "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},
     }
-    return publish_evaluation(
+    published = publish_evaluation(
         store,
         f"{shadow.name}.cumulative",
         summary,
@@ -125,6 +138,8 @@ def evaluate_stages(
         costs={"seconds": time.monotonic() - began},
         message=f"Evaluate {len(refs)} domains learned one after another",
     )
+    unfinished.remove()
+    return published
 
 
 def forgetting(samples: Sequence[StageLoss], domains: Sequence[str]) -> dict[str, Any]:

@@ -1,39 +1,50 @@
 """Before/after cards: how the host and the host with its shadow go on with the same sealed text."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from tasks.shadows import Shadow, attached
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
 
+@dataclass(frozen=True)
+class Card:
+    """A beginning, its true continuation, and two greedy ones: of the host alone and with its shadow."""
+
+    beginning: str
+    truth: str
+    before: str
+    after: str
+
+
 def cards(
-    host: "Host", shadow: Shadow, chunks_NT: Tensor, *, count: int, tokens: int
-) -> list[dict[str, str]]:
-    """Of `count` chunks, evenly chosen: a beginning, its true continuation, and two greedy ones.
+    host: "Host", shadow: Shadow, chunks_NT: Tensor, *, count: int, tokens: int, unfinished: Unfinished
+) -> list[Card]:
+    """The cards of `count` chunks, evenly chosen.
 
     The beginning is the first half of the chunk, at most 96 tokens; continuations have `tokens` tokens.
     """
     chosen = torch.linspace(0, len(chunks_NT) - 1, min(count, len(chunks_NT))).long()
-    made = []
-    for ids_T in chunks_NT[chosen]:
-        start = min(96, len(ids_T) // 2)
-        before = continuation(host, ids_T[:start], tokens)
-        with attached(host, shadow):
-            after = continuation(host, ids_T[:start], tokens)
-        made.append(
-            {
-                "beginning": _text(host, ids_T[:start]),
-                "truth": _text(host, ids_T[start : start + tokens]),
-                "before": before,
-                "after": after,
-            }
-        )
-    return made
+
+    def card(places: range) -> list[Card]:
+        return [_card(host, shadow, chunks_NT[chosen[place]], tokens) for place in places]
+
+    return unfinished.rows("cards", Card, len(chosen), card)
+
+
+def _card(host: "Host", shadow: Shadow, ids_T: Tensor, tokens: int) -> Card:
+    start = min(96, len(ids_T) // 2)
+    before = continuation(host, ids_T[:start], tokens)
+    with attached(host, shadow):
+        after = continuation(host, ids_T[:start], tokens)
+    truth = _text(host, ids_T[start : start + tokens])
+    return Card(_text(host, ids_T[:start]), truth, before, after)
 
 
 @torch.no_grad()

@@ -46,15 +46,17 @@ def run_search(
 ) -> Found:
     """Run a search over the layers' alphas and return its best; the clamped layer stays at 1.
 
-    With `checkpoints` an interrupted search continues, bit for bit, after the last generation that was kept:
-    it is told the kept scores again and takes the same course. `progress` counts evaluations.
+    With `checkpoints` an interrupted search continues, bit for bit, after the last generation that was kept,
+    as the last one always is: it is told the kept scores again and takes the same course. `progress` counts
+    evaluations.
 
     Raises `UnfitHost` when the clamped layer has no shadow.
     """
     free = searched_layers(params, layers)
     course = search(name, params, int(free.sum()))
     kept = _kept(checkpoints, len(layers))
-    budget = 1 if name == "naive" else params.evaluations
+    budget = evaluations_of(name, params)
+    seconds = 0.0 if checkpoints is None else checkpoints.seconds
     parts: list[Scored] = []
     done, kept_at = 0, time.monotonic()
     points = next(course)
@@ -65,7 +67,8 @@ def run_search(
         scored = objective(alphas_PL) if told is None else told
         parts.append(scored)
         done += len(points)
-        if checkpoints is not None and told is None and time.monotonic() - kept_at >= checkpoints.seconds:
+        due = done >= budget or time.monotonic() - kept_at >= seconds
+        if checkpoints is not None and told is None and due:
             _keep(checkpoints, joined(parts))
             kept_at = time.monotonic()
         progress(done, budget, best=float(max(part.score_P.max() for part in parts)))
@@ -76,6 +79,11 @@ def run_search(
     tried = joined(parts)
     place = int(np.argmax(tried.score_P))
     return Found(tried.alphas_PL[place], place, tried)
+
+
+def evaluations_of(name: SearchName, params: AnnealParams) -> int:
+    """How many alphas a search evaluates, exactly."""
+    return 1 if name == "naive" else params.evaluations
 
 
 def searched_layers(params: AnnealParams, layers: tuple[int, ...]) -> NDArray[np.bool_]:

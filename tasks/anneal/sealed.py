@@ -12,6 +12,8 @@ from torch import Tensor
 
 from tasks.anneal.params import SealedParams
 from tasks.evaluation import interval, resampled_means
+from tasks.progress import Progress, silent
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -32,15 +34,34 @@ class ChunkLoss:
     loss: float
 
 
+@dataclass(frozen=True)
+class _Loss:
+    loss: float
+
+
 @torch.no_grad()
-def chunk_losses(host: "Host", chunks_NT: Tensor) -> Floats:
-    """Mean loss (N) of chunks of token ids (N, T), int64, of all tokens but the first, by whole passes."""
-    found = []
-    for ids_nT in torch.split(chunks_NT.to(host.device), _ROWS):
+def chunk_losses(
+    host: "Host",
+    chunks_NT: Tensor,
+    *,
+    unfinished: Unfinished | None = None,
+    part: str = "",
+    progress: Progress = silent,
+) -> Floats:
+    """Mean loss (N) of chunks of token ids (N, T), int64, of all tokens but the first, by whole passes.
+
+    Those that an interrupted evaluation kept as its `part` are not computed again. `progress` counts chunks.
+    """
+
+    def losses(rows: range) -> list[_Loss]:
+        ids_nT = chunks_NT[rows.start : rows.stop].to(host.device)
         logits_nTV = host.model(input_ids=ids_nT, use_cache=False).logits
-        for logits_TV, ids_T in zip(logits_nTV, ids_nT, strict=True):
-            found.append(float(F.cross_entropy(logits_TV[:-1].float(), ids_T[1:])))
-    return np.array(found)
+        pairs = zip(logits_nTV, ids_nT, strict=True)
+        return [_Loss(float(F.cross_entropy(logits[:-1].float(), ids[1:]))) for logits, ids in pairs]
+
+    kept = unfinished or Unfinished()
+    found = kept.rows(part, _Loss, len(chunks_NT), losses, each=_ROWS, progress=progress)
+    return np.array([one.loss for one in found])
 
 
 def compared(

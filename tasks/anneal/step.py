@@ -1,48 +1,41 @@
 """The anneal room's door to the store: a written shadow consolidated into `shadow/<name>`."""
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from store import Recipe, Ref, Store
-from tasks.anneal.cards import cards, continuation
+from tasks.anneal.cards import continuation
 from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
 from tasks.anneal.population import Population
-from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
-from tasks.anneal.texts import Purpose, Texts, read_texts, sealed_parts
+from tasks.anneal.texts import Purpose, Texts, read_texts
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
 from tasks.errors import StaleInputs
-from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
 from tasks.shadows import (
     KIND,
     WRITTEN,
     Shadow,
     ShadowParams,
-    attached,
     foundation,
     open_shadow,
     shadow_element,
     stack_refs,
     standing_on,
 )
-from tasks.tables import encode_records
 
 if TYPE_CHECKING:
     from tasks.hosts import Host, HostIdentity
 
 Floats = NDArray[np.float64]
-SUBJECT: SubjectName = "anneal"
-SAMPLES_RECIPE = "evaluation.anneal.samples/1"
 
 
 def consolidation_recipe(
@@ -51,13 +44,6 @@ def consolidation_recipe(
     """How a written shadow is consolidated on the texts of these digests."""
     options = {**anneal.identity(), "dtype": str(host.dtype).removeprefix("torch.")}
     return Recipe("anneal.consolidate/2", options, (written.version, host.ref.version, *digests))
-
-
-def sealed_recipe(kept: Ref, written: Ref, anneal: AnnealParams, digests: Sequence[str], host: Ref) -> Recipe:
-    """How a consolidated shadow is evaluated on the texts of these digests."""
-    options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
-    inputs = (kept.version, written.version, host.version, *digests)
-    return Recipe("anneal.evaluate/2", options, inputs)
 
 
 def consolidate(
@@ -134,9 +120,17 @@ def search_alphas(
     progress: Progress = silent,
     checkpoints: Checkpoints | None = None,
 ) -> Found:
-    """Run one search on the selection text and probes."""
-    objective = objective_of("selection", host, written, texts, anneal)
-    return run_search(name, anneal, written.layers, objective, progress=progress, checkpoints=checkpoints)
+    """Run one search on the selection text and probes, which are read where something is left to evaluate."""
+
+    @cache
+    def objective() -> Objective:
+        return objective_of("selection", host, written, texts, anneal)
+
+    return run_search(
+        *(name, anneal, written.layers, lambda alphas_PL: objective()(alphas_PL)),
+        progress=progress,
+        checkpoints=checkpoints,
+    )
 
 
 def objective_of(
@@ -162,98 +156,3 @@ def before_and_after(
 def _figures(scored: Scored, place: int) -> dict[str, float]:
     names = ("gain", "rise", "drift", "score")
     return {name: float(getattr(scored, f"{name}_P")[place]) for name in names}
-
-
-def evaluate_shadow(
-    store: Store,
-    host: "Host",
-    shadow: ShadowParams,
-    anneal: AnnealParams,
-    *,
-    kept: Ref | None = None,
-    written: Ref | None = None,
-    progress: Progress = silent,
-) -> PublishedEvaluation:
-    """Evaluate `shadow/<name>` on sealed text and sealed probes, beside its full strength and other searches.
-
-    Both are the newest of their names, or the versions `kept` and `written`.
-
-    Publishes `evaluation/<name>.anneal` (the summary as JSON) and its `samples` (Parquet, the loss of every
-    sealed chunk under every condition), or returns what is published for the same. `progress` counts
-    conditions. Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another
-    text's.
-    """
-    ref, scaled = open_shadow(store, kept or shadow.name, host)
-    written_ref, full = open_shadow(store, written or f"{shadow.name}{WRITTEN}", host)
-    texts = read_texts(store, host, shadow, anneal)
-    if scaled.document != texts.domain.digest or full.document != texts.domain.digest:
-        raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
-    sealed = anneal.sealed
-    how = sealed_recipe(ref, written_ref, anneal, texts.digests, host.ref)
-    recipe = how.fingerprint
-    if (known := find_evaluation(store, recipe)) is not None:
-        return known
-    began = time.monotonic()
-    parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
-    with standing_on(store, host, foundation(store, written_ref)):
-        alphas = {"naive": np.ones(len(full.layers)), "consolidated": np.array(scaled.alphas)}
-        searched = {name: search_alphas(name, host, full, texts, anneal) for name in sealed.baselines}
-        alphas |= {name: found.alphas_L for name, found in searched.items()}
-        losses = _losses(host, full, {"host": np.zeros(len(full.layers)), **alphas}, parts, progress)
-        made = cards(host, scaled, parts["domain"], count=sealed.cards, tokens=sealed.card_tokens)
-    samples = [
-        ChunkLoss(name, condition, chunk, float(loss))
-        for name, by_condition in losses.items()
-        for condition, losses_N in by_condition.items()
-        for chunk, loss in enumerate(losses_N)
-    ]
-    others = [name for name in alphas if name != "consolidated"]
-    row = store.catalog().get(ref.version)
-    courses = {"consolidated": row.facts.get("course", []) if row else []}
-    courses |= {name: found.course() for name, found in searched.items()}
-    summary = {
-        "protocol": "sealed chunks of the domain and of retention text, none of which met a search",
-        "shadow": str(ref),
-        "written": str(written_ref),
-        "host": str(host.ref),
-        "chunks": {name: len(chunks_NT) for name, chunks_NT in parts.items()},
-        "held_out_by": texts.domain.by,
-        "host_loss": {name: float(by_condition["host"].mean()) for name, by_condition in losses.items()},
-        "gain": compared(losses["domain"], sealed, sign=-1, seed=anneal.seed),
-        "drift": compared(losses["retention"], sealed, sign=1, seed=anneal.seed),
-        "consolidated_over": against(losses["domain"], sealed, "consolidated", others, seed=anneal.seed),
-        "anatomy": anatomy(scaled.layers, scaled.alphas, scaled.norms()),
-        "alphas": {name: chosen.tolist() for name, chosen in alphas.items()},
-        "curve": list(full.losses),
-        "courses": courses,
-        "cards": made,
-        "settings": {"shadow": shadow.identity(), "anneal": dict(how.params)},
-    }
-    return publish_evaluation(
-        store,
-        f"{shadow.name}.anneal",
-        summary,
-        {"samples": Table(encode_records(ChunkLoss, samples), len(samples), SAMPLES_RECIPE)},
-        recipe=recipe,
-        requires=[ref.version, written_ref.version, host.ref.version],
-        provenance={"subject": SUBJECT, "host": str(host.ref), "shadow": str(ref)},
-        costs={"seconds": time.monotonic() - began},
-        message=f"Evaluate shadow {shadow.name} on {len(samples)} sealed losses",
-    )
-
-
-def _losses(
-    host: "Host",
-    shadow: Shadow,
-    conditions: Mapping[str, Floats],
-    parts: Mapping[str, Tensor],
-    progress: Progress,
-) -> dict[str, dict[str, Floats]]:
-    """Losses by text and condition, each condition being the alphas that the shadow is attached with."""
-    losses: dict[str, dict[str, Floats]] = {name: {} for name in parts}
-    for done, (condition, chosen) in enumerate(conditions.items()):
-        with attached(host, shadow.scaled(chosen.tolist())):
-            for name, chunks_NT in parts.items():
-                losses[name][condition] = chunk_losses(host, chunks_NT)
-        progress(done + 1, len(conditions))
-    return losses

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from tasks.composition.passages import Passage
 from tasks.progress import Progress, silent
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -52,17 +53,26 @@ class CompositionSample:
 
 
 def retrieve(
-    asker: "Asker", passages: Sequence[Passage], *, context_tokens: int, progress: Progress = silent
+    asker: "Asker",
+    passages: Sequence[Passage],
+    *,
+    context_tokens: int,
+    unfinished: Unfinished | None = None,
+    progress: Progress = silent,
 ) -> list[Retrieved]:
-    """The first element that the index has for each cue, decoded; `progress` counts passages."""
-    found = []
-    for done, passage in enumerate(passages, start=1):
-        hits = asker.ask(passage.cue, k=1, context_tokens=context_tokens)
-        found.append(
-            Retrieved(hits[0].name, hits[0].match, hits[0].text) if hits else Retrieved("", "none", "")
-        )
-        progress(done, len(passages))
-    return found
+    """The first element that the index has for each cue, decoded; `progress` counts passages.
+
+    What an interrupted evaluation kept is not asked for again.
+    """
+
+    def ask(place: int) -> Retrieved:
+        hits = asker.ask(passages[place].cue, k=1, context_tokens=context_tokens)
+        return Retrieved(hits[0].name, hits[0].match, hits[0].text) if hits else Retrieved("", "none", "")
+
+    kept = unfinished or Unfinished()
+    return kept.rows(
+        *("retrieved", Retrieved, len(passages), lambda places: list(map(ask, places))), progress=progress
+    )
 
 
 def continue_passages(
@@ -71,31 +81,36 @@ def continue_passages(
     shown: Sequence[Retrieved | None],
     condition: Condition,
     *,
+    unfinished: Unfinished | None = None,
     progress: Progress = silent,
 ) -> list[CompositionSample]:
     """Score every string after its cue, with `shown` before it; whatever is attached to the host is at work.
 
-    `progress` counts passages.
+    Strings that an interrupted evaluation kept are not scored again. `progress` counts passages.
     """
-    samples = []
-    for number, (passage, text) in enumerate(zip(passages, shown, strict=True)):
+
+    def score(number: int) -> CompositionSample:
+        passage, text = passages[number], shown[number]
         nats, share = _score(host, passage, None if text is None else text.text)
-        samples.append(
-            CompositionSample(
-                passage=number,
-                element=passage.element,
-                learned=passage.learned,
-                condition=condition,
-                found="" if text is None else text.element,
-                holds=text is not None and holds(text.text, passage.target),
-                target=passage.target,
-                nats=nats,
-                share=share,
-                exact=share == 1,
-            )
+        return CompositionSample(
+            passage=number,
+            element=passage.element,
+            learned=passage.learned,
+            condition=condition,
+            found="" if text is None else text.element,
+            holds=text is not None and holds(text.text, passage.target),
+            target=passage.target,
+            nats=nats,
+            share=share,
+            exact=share == 1,
         )
-        progress(number + 1, len(passages))
-    return samples
+
+    kept = unfinished or Unfinished()
+    return kept.rows(
+        *(f"{condition} strings", CompositionSample, len(passages)),
+        lambda places: list(map(score, places)),
+        progress=progress,
+    )
 
 
 def others(found: Sequence[Retrieved]) -> list[Retrieved]:

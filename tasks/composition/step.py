@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from store import Recipe, Ref, Snapshot, Store
 from tasks.assembly import worker_documents
+from tasks.checkpoint import CHECKPOINT_S
 from tasks.composition.params import CompositionParams
 from tasks.composition.passages import draw_passages
 from tasks.composition.reading import (
@@ -34,6 +36,7 @@ from tasks.shadows import (
     standing_on,
 )
 from tasks.tables import encode_records
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -52,6 +55,8 @@ def evaluate_composition(
     snapshot: Snapshot,
     corpus: Sequence[Ref],
     progress: Progress = silent,
+    work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> PublishedEvaluation:
     """Continue strings of a snapshot's documents with shadows, with retrieved text, with both and neither.
 
@@ -60,7 +65,8 @@ def evaluate_composition(
     `shadow.domain` names what one of the shadows was written from, strings that it learned are told apart:
     those of the documents that its stream came to, parted as its element records.
     Publishes `evaluation/<name>` and its `samples` (one row per condition and string), or returns what is
-    published for the same. `progress` counts strings, over retrieval and all conditions.
+    published for the same. `progress` counts strings, over retrieval and all conditions. With `work_dir` an
+    interrupted evaluation continues, bit for bit, from the strings that it kept.
 
     Raises `StaleInputs` where `shadow.domain` is not what a shadow was written from, `TooLittleText` where no
     document is long enough, and what opening shadows and index raises.
@@ -109,9 +115,12 @@ def evaluate_composition(
         params,
     )
     rounds = 1 + len(WITHOUT) + len(WITH)
-
+    unfinished = Unfinished(work_dir, f"{recipe} {params.name}", checkpoint_s)
     found = retrieve(
-        asker, passages, context_tokens=params.context_tokens, progress=turn_of(progress, 0, rounds)
+        *(asker, passages),
+        context_tokens=params.context_tokens,
+        unfinished=unfinished,
+        progress=turn_of(progress, 0, rounds),
     )
     shown: dict[Condition, Sequence[Retrieved | None]] = {
         "host": [None] * len(found),
@@ -121,12 +130,16 @@ def evaluate_composition(
     samples: list[CompositionSample] = []
     for turn, condition in enumerate(WITHOUT, start=1):
         samples += continue_passages(
-            host, passages, shown[condition], condition, progress=turn_of(progress, turn, rounds)
+            *(host, passages, shown[condition], condition),
+            unfinished=unfinished,
+            progress=turn_of(progress, turn, rounds),
         )
     with standing_on(store, host, refs):
         for turn, (condition, like) in enumerate(WITH.items(), start=1 + len(WITHOUT)):
             samples += continue_passages(
-                host, passages, shown[like], condition, progress=turn_of(progress, turn, rounds)
+                *(host, passages, shown[like], condition),
+                unfinished=unfinished,
+                progress=turn_of(progress, turn, rounds),
             )
     summary = {
         "protocol": "strings after a cue, scored with the right tokens before each; the index is asked with "
@@ -137,7 +150,7 @@ def evaluate_composition(
         **summarise(samples, params),
         "settings": options,
     }
-    return publish_evaluation(
+    published = publish_evaluation(
         store,
         params.name,
         summary,
@@ -152,6 +165,8 @@ def evaluate_composition(
         costs={"seconds": time.monotonic() - began},
         message=f"Continue {len(passages)} strings of {snapshot.id[:12]} with {len(refs)} shadows",
     )
+    unfinished.remove()
+    return published
 
 
 def _learned(host: "Host", learned: Sequence[Tensor]) -> Callable[[str], str]:

@@ -14,6 +14,7 @@ from tasks.anneal import continuation
 from tasks.facts.framings import ASKED, STATEMENT, Framing
 from tasks.facts.world import Fact
 from tasks.progress import Progress, silent
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -47,17 +48,28 @@ class FactSample:
 
 
 def ask_facts(
-    host: "Host", facts: Sequence[Fact], condition: str, *, said_tokens: int, progress: Progress = silent
+    host: "Host",
+    facts: Sequence[Fact],
+    condition: str,
+    *,
+    said_tokens: int,
+    unfinished: Unfinished | None = None,
+    progress: Progress = silent,
 ) -> list[FactSample]:
     """Ask for every fact in the framings that no lesson uses, and in the one that is repeated.
 
-    Whatever is attached to the host is at work. `progress` counts facts.
+    Whatever is attached to the host is at work. Facts whose answers an interrupted evaluation kept are not
+    asked for again. `progress` counts facts.
     """
-    samples: list[FactSample] = []
-    for fact in facts:
-        samples += [_asked(host, fact, framing, condition, said_tokens) for framing in (*ASKED, STATEMENT)]
-        progress(fact.number + 1, len(facts))
-    return samples
+    framings = (*ASKED, STATEMENT)
+
+    def asked(places: range) -> list[FactSample]:
+        return [_asked(host, facts[n], one, condition, said_tokens) for n in places for one in framings]
+
+    kept = unfinished or Unfinished()
+    return kept.rows(
+        f"{condition} facts", FactSample, len(facts), asked, per_item=len(framings), progress=progress
+    )
 
 
 def _asked(host: "Host", fact: Fact, framing: Framing, condition: str, said_tokens: int) -> FactSample:

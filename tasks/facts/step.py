@@ -1,15 +1,15 @@
 """The facts room's door to the store: lessons written into shadows, and what a host then knows."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store import Recipe, Ref, Store
 from tasks.anneal import AnnealParams, ChunkLoss, chunk_losses, compared, read_retention, sealed_chunks
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained, write_whole
-from tasks.errors import BadPayload, StaleInputs
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.facts.asking import FactSample, ask_facts
 from tasks.facts.lesson import Taught, lesson_of
@@ -31,7 +31,8 @@ from tasks.shadows import (
     standing_on,
     write_shadow,
 )
-from tasks.tables import encode_records, load_records
+from tasks.tables import encode_records
+from tasks.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -117,12 +118,14 @@ def evaluate_facts(
     taught: Sequence[Ref] = (),
     progress: Progress = silent,
     work_dir: Path | None = None,
+    checkpoint_s: float = CHECKPOINT_S,
 ) -> PublishedEvaluation:
     """Ask the host for every fact, untaught and with each lesson at full strength, and score retention text.
 
     Publishes `evaluation/<name>.facts` with its `samples` (one row per condition, fact and framing) and
     `retention` (the loss of every sealed chunk), or returns what is published for the same. With `work_dir`
-    finished conditions of an interrupted evaluation are not asked again. `progress` counts facts. The lessons
+    an interrupted evaluation continues, bit for bit, from the answers and losses that it kept. `progress`
+    counts facts. The lessons
     are the newest of their names, or the versions `taught`, in the order of `params.lessons`.
 
     Raises `ElementNotFound` when a lesson is not written, `StaleInputs` when it is of other facts, and
@@ -154,7 +157,7 @@ def evaluate_facts(
     chunks_NT = sealed_chunks(retention, sealed.chunk_tokens)
     samples: list[FactSample] = []
     losses = {}
-    kept = _Kept(work_dir, recipe)
+    unfinished = Unfinished(work_dir, recipe, checkpoint_s)
     conditions: dict[str, Shadow | None] = {HOST: None}
     conditions |= {lesson: written for lesson, (_, written) in opened.items()}
     with standing_on(store, host, onto):
@@ -163,12 +166,15 @@ def evaluate_facts(
             with ExitStack() as stack:
                 if lesson_shadow is not None:
                     stack.enter_context(attached(host, lesson_shadow))
-                found = kept.load(condition) or ask_facts(
-                    host, facts, condition, said_tokens=params.said_tokens, progress=report
+                samples += ask_facts(
+                    *(host, facts, condition),
+                    said_tokens=params.said_tokens,
+                    unfinished=unfinished,
+                    progress=report,
                 )
-                kept.keep(condition, found)
-                losses[condition] = chunk_losses(host, chunks_NT)
-            samples += found
+                losses[condition] = chunk_losses(
+                    host, chunks_NT, unfinished=unfinished, part=f"{condition} retention"
+                )
     chunk_samples = [
         ChunkLoss("retention", condition, chunk, float(loss))
         for condition, losses_N in losses.items()
@@ -200,45 +206,13 @@ def evaluate_facts(
         costs={"seconds": time.monotonic() - began},
         message=f"Ask for {len(facts)} facts after {len(refs)} lessons",
     )
-    kept.remove(conditions)
+    unfinished.remove()
     return made
 
 
 def lesson_name(params: FactsParams, lesson: Lesson) -> str:
     """What the shadow of a lesson is called, without its kind."""
     return f"{params.name}.{lesson}{WRITTEN}"
-
-
-class _Kept:
-    """Samples of finished conditions in the work folder, until the evaluation is published."""
-
-    def __init__(self, folder: Path | None, recipe: str) -> None:
-        self._folder = folder
-        self._recipe = recipe
-
-    def load(self, condition: str) -> list[FactSample] | None:
-        """What was kept of a condition; a damaged file counts as none."""
-        path = self._path(condition)
-        if path is None or not path.is_file():
-            return None
-        try:
-            return load_records(path.read_bytes(), FactSample, what="a table of fact samples")
-        except BadPayload:
-            return None
-
-    def keep(self, condition: str, samples: list[FactSample]) -> None:
-        """Keep a finished condition."""
-        if (path := self._path(condition)) is not None:
-            write_whole(path, encode_records(FactSample, samples), what="answers on facts")
-
-    def remove(self, conditions: Mapping[str, Any]) -> None:
-        """Remove what was kept."""
-        for condition in conditions:
-            if (path := self._path(condition)) is not None:
-                path.unlink(missing_ok=True)
-
-    def _path(self, condition: str) -> Path | None:
-        return None if self._folder is None else self._folder / f"{self._recipe}.{condition}.parquet"
 
 
 def _lesson_recipe(host: "Host", shadow: ShadowParams, taught: Taught, onto: tuple[Ref, ...]) -> Recipe:

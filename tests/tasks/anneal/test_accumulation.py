@@ -1,6 +1,8 @@
 """Domains learned one after another: each stands on those before it; forgetting is in the losses."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from tasks.shadows import (
     write_domain,
 )
 from tasks.tables import load_records
+from tests.tasks.killing import Killed, stop_at
 
 
 def test_forgetting_is_read_off_the_losses() -> None:
@@ -70,7 +73,19 @@ def test_domains_are_learned_on_top_of_one_another(store: Store, host: Host, tmp
         refs.append(consolidate(store, host, stage, anneal))
     assert [ref.name for ref in refs] == ["shadow/all.casks", "shadow/all.squares"]
     assert foundation(store, refs[1]) == (refs[0],)
-    made = evaluate_stages(store, host, shadow, anneal)
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    options: dict[str, Any] = {"work_dir": tmp_path / "work", "checkpoint_s": 0}
+    for last in (4, 8, 28):
+        with pytest.raises(Killed):
+            evaluate_stages(store, host, shadow, anneal, progress=stop_at(last), **options)
+    seen: list[int] = []
+    made = evaluate_stages(store, host, shadow, anneal, progress=stop_at(-1, seen), **options)
+    assert seen == [4, 8, 12, 16, 20, 24, 28, 32, 36]
+    assert list((tmp_path / "work").iterdir()) == []
+    copy = Store.open(f"file:{tmp_path / 'copy'}")
+    whole = evaluate_stages(copy, host, shadow, anneal)
+    assert copy.read(whole.summary_ref) == store.read(made.summary_ref)
+    assert copy.read(whole.samples_ref) == store.read(made.samples_ref)
     assert evaluate_stages(store, host, shadow, anneal).reused
     samples = load_records(store.read(made.samples_ref), StageLoss, what="stage losses")
     assert len(samples) == 3 * 3 * 4

@@ -1,6 +1,8 @@
 """Sealed text is scored once for every condition, and the summary says what the losses say."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from tasks.errors import StaleInputs
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, Shadow, ShadowParams, TextSource, attached, open_shadow, write_domain
 from tasks.tables import load_records
+from tests.tasks.killing import Killed, stop_at
 
 HELD = HeldParams(selection_tokens=256, guard_tokens=256, sealed_tokens=512)
 PARAMS = SealedParams(resamples=500)
@@ -85,6 +88,35 @@ def setting(tmp_path: Path) -> tuple[ShadowParams, AnnealParams]:
         sealed=SealedParams(chunk_tokens=64, baselines=("line",), cards=2, card_tokens=4, resamples=500),
     )
     return shadow, anneal
+
+
+def test_an_interrupted_evaluation_goes_on_to_the_same_bytes(
+    store: Store,
+    host: Host,
+    setting: tuple[ShadowParams, AnnealParams],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    params, anneal = setting
+    write_domain(store, host, params)
+    consolidate(store, host, params, anneal)
+    shutil.copytree(tmp_path / "store", tmp_path / "other")
+    other, work, seen = Store.open(f"file:{tmp_path / 'other'}"), tmp_path / "work", list[int]()
+    whole = evaluate_shadow(other, host, params, anneal)
+
+    options: dict[str, Any] = {"work_dir": work, "checkpoint_s": 0}
+    search, chunks = 20, 16
+    for last in (10, search, search + 4, search + 2 * chunks):
+        with pytest.raises(Killed):
+            evaluate_shadow(store, host, params, anneal, progress=stop_at(last), **options)
+    monkeypatch.delattr("tasks.anneal.step.objective_of")  # nothing of the search is left to evaluate
+    resumed = evaluate_shadow(store, host, params, anneal, progress=stop_at(-1, seen), **options)
+
+    assert [done for done in seen if done > search][:6] == [28, 36, 44, 52, 56, 60]
+    assert seen[-1] == search + 4 * chunks
+    assert list(work.iterdir()) == []
+    assert other.read(whole.summary_ref) == store.read(resumed.summary_ref)
+    assert other.read(whole.samples_ref) == store.read(resumed.samples_ref)
 
 
 def test_the_summary_is_that_of_its_samples(

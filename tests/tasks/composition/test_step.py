@@ -11,7 +11,9 @@ from store import Element, Ref, Snapshot, Store
 from tasks.composition import CompositionParams, CompositionSample, evaluate_composition
 from tasks.corpus import Document, encode_shard
 from tasks.errors import BadPayload, StaleInputs
+from tasks.evaluation import PublishedEvaluation
 from tasks.hosts import Host, open_host, publish_host
+from tasks.progress import Progress
 from tasks.shadows import (
     HeldParams,
     ShadowParams,
@@ -24,6 +26,7 @@ from tasks.shadows import (
 from tasks.tables import load_records
 from tests.copied_memories import remember
 from tests.hosted import host_folder  # noqa: F401
+from tests.tasks.killing import Killed, stop_at
 from tests.tasks.threads import one_thread  # noqa: F401 - of the whole module
 
 PARAMS = CompositionParams(
@@ -89,6 +92,35 @@ def test_four_conditions_and_a_wrong_text_are_scored_once(
     assert row is not None
     kinds = {store.catalog().get(version).ref.kind for version in row.requires}  # type: ignore[union-attr]
     assert {"host", "shadow", "index", "reranker", "evaluation"} <= kinds
+
+
+def test_an_interrupted_evaluation_goes_on_to_the_same_bytes(
+    furnished: tuple[Store, Snapshot, list[Ref]], reader: Host, tmp_path: Path
+) -> None:
+    store, snapshot, corpus = furnished
+    work, seen = tmp_path / "work", list[int]()
+
+    def evaluate(name: str, progress: Progress, work_dir: Path | None) -> PublishedEvaluation:
+        params = PARAMS.model_copy(update={"name": name, "passages": 4})
+        return evaluate_composition(
+            *(store, reader, ["drawn"], ShadowParams(), params),
+            snapshot=snapshot,
+            corpus=corpus,
+            progress=progress,
+            work_dir=work_dir,
+            checkpoint_s=0,
+        )
+
+    for last in (2, 5, 19):  # in retrieval, in the first condition, in one with shadows
+        with pytest.raises(Killed):
+            evaluate("killed", stop_at(last), work)
+    resumed = evaluate("killed", stop_at(-1, seen), work)
+    whole = evaluate("whole", stop_at(-1), None)
+
+    assert seen == [4, 8, 12, 16, 19, 20, 21, 22, 23, 24]
+    assert list(work.iterdir()) == []
+    assert store.read(whole.summary_ref) == store.read(resumed.summary_ref)
+    assert store.read(whole.samples_ref) == store.read(resumed.samples_ref)
 
 
 def test_a_shadow_of_zeros_changes_no_bit(furnished: tuple[Store, Snapshot, list[Ref]], reader: Host) -> None:

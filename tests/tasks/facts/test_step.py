@@ -22,18 +22,14 @@ from tasks.facts import (
     teach,
 )
 from tasks.hosts import Host
-from tasks.progress import Progress
 from tasks.shadows import HeldParams, ShadowParams, open_shadow
 from tasks.tables import load_records
+from tests.tasks.killing import Killed, stop_at
 
 PARAMS = FactsParams(
     name="few", relations=1, facts_each=3, untaught=2, passes=2, said_tokens=8, resamples=100
 )
 SHADOW = ShadowParams(layers=(1, 3, 5), chunk_tokens=128, step_size=0.5)
-
-
-class Killed(Exception):
-    """Stands for Ctrl-C."""
 
 
 def test_an_answer_is_scored_as_a_whole_alone_or_among_others(host: Host) -> None:
@@ -89,20 +85,10 @@ def test_an_interrupted_lesson_and_evaluation_go_on_to_the_same_bytes(
 ) -> None:
     work = tmp_path / "work"
     seen: list[int] = []
-
-    def stop_at(last: int) -> Progress:
-        def watch(done: int, total: int, **figures: float) -> None:
-            seen.append(done)
-            if done == last:
-                raise Killed
-
-        return watch
-
     with pytest.raises(Killed):
         teach(*(store, host, SHADOW, PARAMS, "varied"), progress=stop_at(3), work_dir=work, checkpoint_s=0)
-    seen.clear()
     resumed = teach(
-        *(store, host, SHADOW, PARAMS, "varied"), progress=stop_at(-1), work_dir=work, checkpoint_s=0
+        *(store, host, SHADOW, PARAMS, "varied"), progress=stop_at(-1, seen), work_dir=work, checkpoint_s=0
     )
     assert seen[0] > 1
     teach(store, host, SHADOW, PARAMS, "repeated")
@@ -110,11 +96,13 @@ def test_an_interrupted_lesson_and_evaluation_go_on_to_the_same_bytes(
     whole = teach(store, host, SHADOW, other, "varied")
     assert open_shadow(store, resumed, host)[1].to_bytes() == open_shadow(store, whole, host)[1].to_bytes()
 
-    with pytest.raises(Killed):
-        evaluate_facts(store, host, SHADOW, PARAMS, anneal, progress=stop_at(5), work_dir=work)
+    options: dict[str, Any] = {"work_dir": work, "checkpoint_s": 0}
+    for last in (2, 5):
+        with pytest.raises(Killed):
+            evaluate_facts(store, host, SHADOW, PARAMS, anneal, progress=stop_at(last), **options)
     seen.clear()
-    made = evaluate_facts(store, host, SHADOW, PARAMS, anneal, progress=stop_at(-1), work_dir=work)
-    assert seen[0] == 4
+    made = evaluate_facts(store, host, SHADOW, PARAMS, anneal, progress=stop_at(-1, seen), **options)
+    assert seen == [3, 5, 6, 7, 8, 9]
     assert list(work.iterdir()) == []
     teach(store, host, SHADOW, other, "repeated")
     again = evaluate_facts(store, host, SHADOW, other, anneal)
