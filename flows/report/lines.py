@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT, _RIGHT, _TOP, _HEAD, _PLOT, _KEY, _FOOT, _GAP = 44.0, 12.0, 16.0, 20.0, 110.0, 18.0, 38.0, 12.0
+_LOW_PLOT, _MANY = 80.0, 4
+"""Height of lines where panels are many, and how many those are: they stand in two charts side by side."""
 
 
 @dataclass(frozen=True)
@@ -39,31 +41,61 @@ def line_chart(
     unit: str = "",
     *,
     from_zero: bool = True,
+    scaled_as: Sequence[LinePanel] = (),
+    plot: float = _PLOT,
 ) -> Chart | None:
     """Panels one under the other, `across` and `axis` naming the two scales; None if there is no line.
 
-    The upright scale starts at zero where no value is negative, unless it need not hold it.
+    The upright scale starts at zero where no value is negative, unless it need not hold it. Both scales hold
+    the lines of `scaled_as` as well. `plot` is the height of a panel's lines, in points.
     """
-    drawn = [
-        LinePanel(panel.heading, [one for one in panel.series if one.points])
-        for panel in panels
-        if any(one.points for one in panel.series)
-    ]
+    drawn = _with_lines(panels)
     if not drawn:
         return None
-    height = _TOP + len(drawn) * (_HEAD + _PLOT + _GAP) + _KEY + _FOOT
+    points = [point for panel in (*drawn, *scaled_as) for one in panel.series for point in one.points]
+    spans = _span([x for x, _ in points], zero=False), _span([y for _, y in points], zero=from_zero)
+    height = _TOP + len(drawn) * (_HEAD + plot + _GAP) + _KEY + _FOOT
     description = f"{title}. {_words(drawn, across, unit)}"
     return render(
-        name, title, description, height, lambda axes: _fill(axes, drawn, across, axis, height, from_zero)
+        name, title, description, height, lambda axes: _fill(axes, drawn, across, axis, height, plot, spans)
     )
 
 
+def line_charts(
+    name: str, title: str, across: str, axis: str, panels: Sequence[LinePanel], unit: str = ""
+) -> list[Chart]:
+    """The panels in one chart or, where they are many, in two of equal scales to stand side by side.
+
+    The second is called as the first with `_more` after its name.
+    """
+    drawn = _with_lines(panels)
+    many = len(drawn) >= _MANY
+    first = (len(drawn) + 1) // 2 if many else len(drawn)
+    plot = _LOW_PLOT if many else _PLOT
+    parts = (name, title, drawn[:first]), (f"{name}_more", f"{title}, continued", drawn[first:])
+    charts = [
+        line_chart(called, named, across, axis, part, unit, scaled_as=drawn, plot=plot)
+        for called, named, part in parts
+    ]
+    return [chart for chart in charts if chart is not None]
+
+
+def _with_lines(panels: Sequence[LinePanel]) -> list[LinePanel]:
+    """Panels without lines that have no point, and without panels that have no line then."""
+    drawn = [LinePanel(panel.heading, [one for one in panel.series if one.points]) for panel in panels]
+    return [panel for panel in drawn if panel.series]
+
+
 def _fill(
-    axes: "Axes", panels: Sequence[LinePanel], across: str, axis: str, height: float, from_zero: bool
+    axes: "Axes",
+    panels: Sequence[LinePanel],
+    across: str,
+    axis: str,
+    height: float,
+    plot: float,
+    spans: tuple[tuple[float, float], tuple[float, float]],
 ) -> None:
-    points = [point for panel in panels for one in panel.series for point in one.points]
-    left, right = _span([x for x, _ in points], zero=False)
-    low, high = _span([y for _, y in points], zero=from_zero)
+    (left, right), (low, high) = spans
 
     def place(x: float) -> float:
         return _LEFT + (x - left) * (WIDTH - _LEFT - _RIGHT) / (right - left)
@@ -72,10 +104,10 @@ def _fill(
     top = _TOP
     for panel in panels:
         write(axes, WIDTH - _RIGHT, top + _HEAD / 2, one_line(panel.heading, 40), ha="right", weight="bold")
-        foot = top + _HEAD + _PLOT
+        foot = top + _HEAD + plot
 
         def rise(y: float, foot: float = foot) -> float:
-            return foot - (y - low) * _PLOT / (high - low)
+            return foot - (y - low) * plot / (high - low)
 
         for tick in ticks(low, high):
             stroke(axes, [_LEFT, WIDTH - _RIGHT], [rise(tick)] * 2, FAINT, 0.8, 0)
@@ -86,7 +118,9 @@ def _fill(
         stroke(axes, [_LEFT, WIDTH - _RIGHT], [foot, foot], INK, 0.8, 3)
         top = foot + _GAP
     for tick in ticks(left, right):
-        write(axes, place(tick), top - _GAP + 5, tick_label(tick), ha="center", va="top", size=FONT - 1)
+        at_end = place(tick) > WIDTH - 2 * _RIGHT  # a label in the middle of its tick would be cut there
+        x, side = (WIDTH, "right") if at_end else (place(tick), "center")
+        write(axes, x, top - _GAP + 5, tick_label(tick), ha=side, va="top", size=FONT - 1)
     write(axes, WIDTH - _RIGHT, top + 12, across, ha="right", size=FONT - 1)
     _key(axes, panels, height)
 

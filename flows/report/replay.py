@@ -10,7 +10,7 @@ from typing import Any
 
 from flows.formatting import flatten, number, one_line, section, visible
 from flows.pages import environment
-from flows.report.lines import LinePanel, Series, line_chart
+from flows.report.lines import LinePanel, Series, line_chart, line_charts
 from flows.report.members import objects, paired, sections, texts
 from flows.report.plots import EXTERNAL, ORACLE, PLAIN, STANDALONE, Bar, Chart, families_chart
 from flows.report.scores import Score, score
@@ -124,7 +124,7 @@ def charts(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> dict[str, Cha
     for place, (repository, course) in enumerate(sections(section(figures, "courses"))):
         if place < MOST_REPOSITORIES:
             drawn += _course_charts(place, repository, course, rows)
-    drawn.append(_calibration_chart(figures, rows))
+    drawn += _calibration_charts(figures, rows)
     return {chart.name: chart for chart in drawn if chart is not None}
 
 
@@ -155,16 +155,15 @@ def _course_charts(
     ]
     trust = [LinePanel("controller", [Series("kept state", EXTERNAL, paired(jobs, course.get("trust")))])]
     where = visible(one_line(repository, 60))
+    around = f"Loss of a batch around its own update: {where}"
     return [
-        line_chart(f"course{place}", f"Half-Brier so far: {where}", "jobs", "mean so far, by job", panels),
+        *line_charts(f"course{place}", f"Half-Brier so far: {where}", "jobs", "mean so far, by job", panels),
         line_chart(f"trust{place}", f"Trust in the kept state: {where}", "jobs", "weight of its read", trust),
-        line_chart(
-            f"batches{place}", f"Loss of a batch around its own update: {where}", "batches", "nats", fits
-        ),
+        *line_charts(f"batches{place}", around, "batches", "nats", fits),
     ]
 
 
-def _calibration_chart(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> Chart | None:
+def _calibration_charts(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> list[Chart]:
     panels = []
     for row in rows:
         bins = objects(section(figures, "calibration").get(row.key))
@@ -174,7 +173,7 @@ def _calibration_chart(figures: Mapping[str, Any], rows: Sequence[PathRow]) -> C
             as_said = Series("as said", STANDALONE, ends)
             panels.append(LinePanel(row.label, [as_said, Series("right", EXTERNAL, points)]))
     title = "How often the likeliest label comes true"
-    return line_chart("calibration", title, "chance given", "share of jobs", panels)
+    return line_charts("calibration", title, "chance given", "share of jobs", panels)
 
 
 def _gains(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, Score]]:

@@ -9,6 +9,7 @@ import pytest
 
 from flows.report.replay import PATHS, write_replay_page
 from tasks.replay import ReplayParams
+from tests.flows.report.browser_rules import check_laid_out
 from tests.flows.report.page_rules import check_equal_bytes, check_harmless, check_left_out
 from tests.flows.report.test_report import HOSTILE, Page, hostile, plain
 
@@ -96,6 +97,31 @@ def test_scores_differences_courses_and_decisions_are_shown(page: Page) -> None:
     assert sum("the path from 0.3 to 0.125 over jobs" in label for label in words) == 1
     assert sum("kept state from 0.2 to 0.7" in label for label in words) == 1
     assert len(page.named("table")) == len(page.named("caption")) == 6
+
+
+def test_many_paths_stand_in_two_charts_of_equal_scales(tmp_path: Path) -> None:
+    figures = deepcopy(FIGURES)
+    course = figures["courses"]["octo/repo"]
+    for place, name in enumerate(PATHS):
+        figures["replay"][name] = _path(0.1 + place / 100)
+        course["half_brier"][name] = [0.1, 0.2, 0.3]
+        course["same_batch"][name] = {"batches": [1, 2], "before": [0.5, 0.4], "after": [0.4, 0.3]}
+        figures["calibration"][name] = FIGURES["calibration"]["controller"]
+    course["half_brier"]["keep"] = [0.1, 0.9, 0.9]  # among the first; the others are drawn to its scale
+    found = Page(write_replay_page(figures, tmp_path).read_text(encoding="utf-8"))
+    text = plain(found.text)
+    assert text.count("Half-Brier so far: octo/repo") == 2
+    assert "Half-Brier so far: octo/repo, continued" in text
+    described = [str(chart["aria-label"]) for chart in found.named("svg")]
+    assert len(described) == 8
+    assert [sum(f"{PATHS[name][0]}: " in one for one in described) for name in ("keep", "hedge5")] == [3, 3]
+    pairs = [place for place in found.values("class") if place == "pair"]
+    assert len(pairs) == 3
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_the_page_fits_its_window(tmp_path: Path, width: int, scheme: str) -> None:
+    check_laid_out(write_replay_page(FIGURES, tmp_path), tmp_path, width, scheme)
 
 
 def test_equal_figures_give_equal_bytes_whatever_their_order(tmp_path: Path) -> None:
