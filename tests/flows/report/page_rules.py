@@ -16,6 +16,17 @@ from tests.flows.report.test_report import HOSTILE, Page
 Write = Callable[[dict[str, Any], Path], Path]
 
 
+def check_self_contained(text: str) -> None:
+    """A page asks for nothing outside itself, runs nothing, and has one title and no name twice."""
+    page = Page(text)
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", text)
+    assert not {"script", "link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
+    assert page.values("src") == []
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert len(page.named("h1")) == 1
+
+
 def check_equal_bytes(write: Write, figures: dict[str, Any], folder: Path) -> None:
     """Equal figures give equal bytes, in whatever order their members stand."""
 
