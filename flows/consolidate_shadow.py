@@ -21,14 +21,13 @@ def _consolidate(settings: Settings, params: Params, written: str) -> str:
         watch.progress(f"consolidate {params.shadow.name}", "alphas") as progress,
         timed(settings.work_dir, store, "consolidate-shadow") as work,
     ):
-        work.documents = params.anneal.evaluations
         ref = consolidate(
             store,
             host,
             params.shadow,
             params.anneal,
             written=Ref.parse(written),
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )

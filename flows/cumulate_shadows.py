@@ -30,7 +30,7 @@ def _evaluate(settings: Settings, params: Params, kept: list[str]) -> dict[str, 
             params.shadow,
             params.anneal,
             kept=[Ref.parse(one) for one in kept],
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )

@@ -31,7 +31,7 @@ def _evaluate(settings: Settings, params: Params, written: str, kept: str) -> di
             params.anneal,
             kept=Ref.parse(kept),
             written=Ref.parse(written),
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )

@@ -12,6 +12,7 @@ from flows.pins import Pin
 from flows.settings import make_folder
 from store import Store, canonical_json
 from store.format import sha256
+from tasks.progress import Progress
 
 _FILE = "seconds.json"
 _KEPT = 100
@@ -35,6 +36,21 @@ class Work:
 
     outcome: Sequence[str] = ()
     documents: int | None = None
+
+    def counted(self, progress: Progress) -> Progress:
+        """A progress that counts as `documents` what this run does, which is less where work was kept.
+
+        What it is told first counts as kept: what goes on with such work says so before it does more.
+        """
+        first: int | None = None
+
+        def report(done: int, total: int, **figures: float) -> None:
+            nonlocal first
+            first = done if first is None else first
+            self.documents = done - first
+            progress(done, total, **figures)
+
+        return report
 
 
 def work_seconds(folder: Path, stage: str, pins: Sequence[Pin], spent: float, *, found: bool) -> float | None:

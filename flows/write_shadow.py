@@ -29,12 +29,11 @@ def _write(
             from tasks.anneal import check_texts
 
             check_texts(store, host, ahead, params.anneal, sealed=sealed)
-        work.documents = params.shadow.chunks
         ref = write_domain(
             store,
             host,
             params.shadow,
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from flows.formatting import section
 from flows.params import Params
-from flows.plan.hosted import Ground, made
+from flows.plan.hosted import Ground, made, partly
 from flows.plan.larc import NEVER
 from flows.plan.steps import Step, changed_inputs, changed_params, differences, waiting
 from flows.settings import Settings
 from store import Recipe, Ref, Row, Store
-from tasks.shadows.params import ShadowParams
+from tasks.checkpoint import Checkpoints
+from tasks.shadows.params import ShadowParams, TextSource
 
 
 def plan_shadow(store: Store, params: Params, settings: Settings, *, until: str = "eval") -> list[Step]:
@@ -19,7 +19,7 @@ def plan_shadow(store: Store, params: Params, settings: Settings, *, until: str 
 
     Raises `UnknownHost`, `BadCorpus` and `ElementNotFound` where the flows would.
     """
-    from tasks.anneal import sealed_recipe
+    from tasks.anneal import evaluation_work, sealed_recipe
     from tasks.shadows import stack_refs
 
     domain = _Domain(Ground.of(store, params.host, settings), params)
@@ -31,7 +31,7 @@ def plan_shadow(store: Store, params: Params, settings: Settings, *, until: str 
     if until == "consolidate":
         return steps
     written, kept = map(made, steps)
-    seconds = domain.ground.estimates.seconds("evaluate-shadow")
+    seconds = domain.ground.estimates.each("evaluate-shadow", evaluation_work(shadow, params.anneal))
     if written is None or kept is None:
         return [*steps, waiting("evaluation", ["consolidation"], seconds=seconds)]
     host = domain.ground.host.ref
@@ -44,7 +44,7 @@ def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[St
 
     Raises as `plan_shadow`, and `BadCorpus` where fewer than two domains are named.
     """
-    from tasks.anneal import stages, stages_recipe
+    from tasks.anneal import stages, stages_recipe, stages_work
     from tasks.shadows import stack_refs
 
     learned = stages(params.shadow, params.anneal)
@@ -58,7 +58,7 @@ def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[St
         steps += [written, kept]
         ref = made(kept)
         onto = None if onto is None or ref is None else (*onto, ref)
-    seconds = domain.ground.estimates.seconds("evaluate-domains")
+    seconds = domain.ground.estimates.each("evaluate-domains", stages_work(params.shadow, params.anneal))
     if onto is None:
         return [*steps, waiting("evaluation", ["domains"], seconds=seconds)]
     digests = [digest for shadow in learned for digest in domain.digests(shadow)]
@@ -68,46 +68,45 @@ def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[St
 
 @dataclass
 class _Domain:
-    """The steps of one domain after another; texts are read once."""
+    """The steps of one domain after another; each text is read once."""
 
     ground: Ground
     params: Params
     labelled: bool = False
     """Whether steps name their shadow, since there are several."""
-    _digests: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _read: dict[TextSource, tuple[str, int]] = field(default_factory=dict)
+    """Digest and bytes of the texts that were read."""
 
     def write(self, shadow: ShadowParams, onto: tuple[Ref, ...] | None) -> Step:
         """`shadow/<name>.written`; `onto` is None where what it stands on would be made anew."""
-        from tasks.shadows import WRITTEN, digest_of, read_documents, writing_recipe
+        from tasks.shadows import WRITTEN, chunks_kept, writing_recipe
 
         name = self._label("writing", shadow)
         full_name = f"shadow/{shadow.name}{WRITTEN}"
-        estimate: dict[str, Any] = {
-            "seconds": self.ground.estimates.each("write-shadow", shadow.chunks),
-            "bytes": self.ground.estimates.bytes(full_name),
-        }
+        size = self.ground.estimates.bytes(full_name)
+        digest, chunks = self._text(shadow.domain)[0], self._most_chunks(shadow)
         if onto is None:
-            return waiting(name, ["domains before it"], **estimate)
-        digest = digest_of(read_documents(self.ground.store, shadow.domain))
+            later = waiting(name, ["domains before it"], bytes=size)
+            return partly(later, "write-shadow", self.ground, kept=0, units=chunks)
         recipe = writing_recipe(self.ground.host, shadow, digest, onto)
         if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
         before = self.ground.known.latest(full_name)
         reasons = tuple(self._rewritten(before, recipe, digest, onto))
-        return Step(name, "to run", reasons=reasons, **estimate)
+        kept = chunks_kept(Checkpoints(self.ground.work_dir, recipe.fingerprint))
+        step = Step(name, "to run", reasons=reasons, bytes=size)
+        return partly(step, "write-shadow", self.ground, kept=kept, units=chunks)
 
     def consolidate(self, shadow: ShadowParams, onto: tuple[Ref, ...] | None, written: Ref | None) -> Step:
         """`shadow/<name>`, the written one with searched alphas."""
-        from tasks.anneal import consolidation_recipe
+        from tasks.anneal import alphas_kept, consolidation_recipe
 
         name, full_name = self._label("consolidation", shadow), f"shadow/{shadow.name}"
-        estimate: dict[str, Any] = {
-            "seconds": self.ground.estimates.each("consolidate-shadow", self.params.anneal.evaluations),
-            "bytes": self.ground.estimates.bytes(full_name),
-        }
+        size, units = self.ground.estimates.bytes(full_name), self.params.anneal.evaluations
         digests = self.digests(shadow)
         if written is None or onto is None:
-            return waiting(name, [self._label("writing", shadow)], **estimate)
+            later = waiting(name, [self._label("writing", shadow)], bytes=size)
+            return partly(later, "consolidate-shadow", self.ground, kept=0, units=units)
         recipe = consolidation_recipe(written, self.params.anneal, digests, self.ground.host)
         if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
@@ -116,7 +115,9 @@ class _Domain:
         reasons = differences(self.ground.known, before, recipe, inputs)
         if before is not None and "recipe is" in reasons[0]:  # neither parameters nor elements: the texts
             reasons = ("other texts than before",)
-        return Step(name, "to run", reasons=reasons, **estimate)
+        kept = alphas_kept(Checkpoints(self.ground.work_dir, recipe.fingerprint))
+        step = Step(name, "to run", reasons=reasons, bytes=size)
+        return partly(step, "consolidate-shadow", self.ground, kept=kept, units=units)
 
     def evaluation(self, recipe: Recipe, seconds: float | None) -> Step:
         """The evaluation by a recipe."""
@@ -126,13 +127,26 @@ class _Domain:
         return Step("evaluation", "to run", reasons=NEVER, seconds=seconds)
 
     def digests(self, shadow: ShadowParams) -> tuple[str, ...]:
-        """Of the domain and the texts on which the host must not get worse."""
-        from tasks.anneal import text_digests
+        """Of the domain and the texts on which the host must not get worse, as `text_digests` gives them."""
+        from tasks.anneal import retention_sources
 
-        if shadow.name not in self._digests:
-            found = text_digests(self.ground.store, shadow, self.params.anneal)
-            self._digests[shadow.name] = found
-        return self._digests[shadow.name]
+        sources = (shadow.domain, *retention_sources(self.params.anneal))
+        return tuple(self._text(source)[0] for source in sources)
+
+    def _text(self, source: TextSource) -> tuple[str, int]:
+        """The digest of a text and how many bytes it has; it is read where it was not yet."""
+        from tasks.shadows import digest_of, read_documents
+
+        if source not in self._read:
+            documents = read_documents(self.ground.store, source)
+            size = sum(len(document.text.encode()) + 1 for document in documents)  # and its end
+            self._read[source] = digest_of(documents), size
+        return self._read[source]
+
+    def _most_chunks(self, shadow: ShadowParams) -> int:
+        """Chunks that are learned at most: no tokenizer is asked, and a token has a byte or more."""
+        left = self._text(shadow.domain)[1] - shadow.held.total
+        return max(1, min(shadow.chunks, left // shadow.chunk_tokens + 1))
 
     def _rewritten(
         self, before: Row | None, recipe: Recipe, digest: str, onto: tuple[Ref, ...]

@@ -1,7 +1,8 @@
 """What plans of flows on a frozen host share: the host as fingerprints know it, and steps of one element."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.place import device_of
@@ -31,6 +32,8 @@ class Ground:
     known: Known
     estimates: Estimates
     host: PlannedHost
+    work_dir: Path
+    """Where interrupted work keeps what it has."""
 
     @classmethod
     def of(cls, store: Store, params: HostParams, settings: Settings) -> "Ground":
@@ -42,12 +45,21 @@ class Ground:
         known = Known(store)
         numbers = host_dtype(params.dtype, torch.device(device_of(settings)))
         host = PlannedHost(find_host(store, params.name).ref, numbers)
-        return cls(store, known, Estimates(known, settings.work_dir), host)
+        return cls(store, known, Estimates(known, settings.work_dir), host, settings.work_dir)
 
 
 def made(step: Step) -> Ref | None:
     """What a step of one element made, None where it would run."""
     return None if step.runs else Ref.parse(step.refs[0])
+
+
+def partly(step: Step, stage: str, ground: Ground, *, kept: int, units: int) -> Step:
+    """A step that would run, with the seconds of those of its `units` that no earlier run kept."""
+    left = max(0, units - kept)
+    seconds = ground.estimates.each(stage, left)
+    if not kept:
+        return replace(step, seconds=seconds)
+    return replace(step, state="partly done", done=kept, to_do=left, seconds=seconds)
 
 
 def several(

@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING
 from store.exports import export_lazily
 
 if TYPE_CHECKING:
-    from tasks.anneal.accumulation import StageLoss, evaluate_stages, forgetting, stages, stages_recipe
+    from tasks.anneal.accumulation import (
+        StageLoss,
+        evaluate_stages,
+        forgetting,
+        stages,
+        stages_recipe,
+        stages_work,
+    )
     from tasks.anneal.cards import continuation
-    from tasks.anneal.consolidation import Found, run_search
-    from tasks.anneal.evaluation import evaluate_shadow, sealed_recipe
+    from tasks.anneal.consolidation import Found, alphas_kept, evaluations_of, run_search
+    from tasks.anneal.evaluation import evaluate_shadow, evaluation_work, sealed_recipe
     from tasks.anneal.objective import Objective, Scored
     from tasks.anneal.params import BASELINES, AnnealParams, SearchName
     from tasks.anneal.population import Population, passages, plain_losses
@@ -42,6 +49,7 @@ __all__ = [
     "SearchName",
     "StageLoss",
     "Texts",
+    "alphas_kept",
     "before_and_after",
     "check_texts",
     "chunk_losses",
@@ -51,6 +59,8 @@ __all__ = [
     "continuation",
     "evaluate_shadow",
     "evaluate_stages",
+    "evaluation_work",
+    "evaluations_of",
     "forgetting",
     "objective_of",
     "passages",
@@ -67,6 +77,7 @@ __all__ = [
     "search_alphas",
     "stages",
     "stages_recipe",
+    "stages_work",
     "text_digests",
 ]
 

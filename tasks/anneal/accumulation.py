@@ -12,7 +12,7 @@ import numpy as np
 from store import Recipe, Ref, Store
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import chunk_losses
-from tasks.anneal.texts import read_texts, sealed_parts
+from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -63,6 +63,12 @@ def stages_recipe(shadows: Sequence[Ref], anneal: AnnealParams, digests: Sequenc
     return Recipe("anneal.cumulate/1", options, inputs)
 
 
+def stages_work(shadow: ShadowParams, anneal: AnnealParams) -> int:
+    """Sealed chunks of an evaluation of stages, as its progress counts them."""
+    domain, retention = sealed_counts(shadow, anneal)
+    return (len(anneal.domains) + 1) * (len(anneal.domains) * domain + retention)
+
+
 def evaluate_stages(
     store: Store,
     host: "Host",
@@ -104,7 +110,7 @@ def evaluate_stages(
     parts["retention"] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
     samples: list[StageLoss] = []
     unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
-    done, total = 0, (len(opened) + 1) * sum(map(len, parts.values()))
+    done, total = 0, stages_work(shadow, anneal)
     with ExitStack() as stack:
         for ref in below:
             stack.enter_context(attached(host, open_shadow(store, ref, host)[1]))

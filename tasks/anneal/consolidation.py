@@ -48,7 +48,7 @@ def run_search(
 
     With `checkpoints` an interrupted search continues, bit for bit, after the last generation that was kept,
     as the last one always is: it is told the kept scores again and takes the same course. `progress` counts
-    evaluations.
+    evaluations, first those that were kept.
 
     Raises `UnfitHost` when the clamped layer has no shadow.
     """
@@ -58,12 +58,15 @@ def run_search(
     budget = evaluations_of(name, params)
     seconds = 0.0 if checkpoints is None else checkpoints.seconds
     parts: list[Scored] = []
-    done, kept_at = 0, time.monotonic()
+    done, evaluated, kept_at = 0, False, time.monotonic()
     points = next(course)
     while True:
         alphas_PL = np.ones((len(points), len(layers)))
         alphas_PL[:, free] = points
         told = _told(kept, alphas_PL, done)
+        if told is None and not evaluated:
+            evaluated = True
+            progress(done, budget)
         scored = objective(alphas_PL) if told is None else told
         parts.append(scored)
         done += len(points)
@@ -71,7 +74,8 @@ def run_search(
         if checkpoints is not None and told is None and due:
             _keep(checkpoints, joined(parts))
             kept_at = time.monotonic()
-        progress(done, budget, best=float(max(part.score_P.max() for part in parts)))
+        if evaluated or done >= budget:
+            progress(done, budget, best=float(max(part.score_P.max() for part in parts)))
         try:
             points = course.send(scored.score_P)
         except StopIteration:
@@ -84,6 +88,12 @@ def run_search(
 def evaluations_of(name: SearchName, params: AnnealParams) -> int:
     """How many alphas a search evaluates, exactly."""
     return 1 if name == "naive" else params.evaluations
+
+
+def alphas_kept(checkpoints: Checkpoints) -> int:
+    """How many alphas an interrupted search has evaluated."""
+    found = load_checkpoint(checkpoints.folder, checkpoints.fingerprint)
+    return 0 if found is None else len(found[0].get("alphas", ()))
 
 
 def searched_layers(params: AnnealParams, layers: tuple[int, ...]) -> NDArray[np.bool_]:

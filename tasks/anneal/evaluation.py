@@ -16,7 +16,7 @@ from tasks.anneal.consolidation import evaluations_of
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
 from tasks.anneal.step import search_alphas
-from tasks.anneal.texts import read_texts, sealed_parts
+from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -38,6 +38,13 @@ def sealed_recipe(kept: Ref, written: Ref, anneal: AnnealParams, digests: Sequen
     options = {**anneal.identity(), "sealed": anneal.sealed.model_dump(mode="json")}
     inputs = (kept.version, written.version, host.version, *digests)
     return Recipe("anneal.evaluate/2", options, inputs)
+
+
+def evaluation_work(shadow: ShadowParams, anneal: AnnealParams) -> int:
+    """Alphas and sealed chunks of an evaluation, as its progress counts them."""
+    conditions = {"host", "naive", "consolidated", *anneal.sealed.baselines}
+    searches = sum(evaluations_of(name, anneal) for name in anneal.sealed.baselines)
+    return searches + len(conditions) * sum(sealed_counts(shadow, anneal))
 
 
 def evaluate_shadow(
@@ -78,8 +85,7 @@ def evaluate_shadow(
     unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     alphas = {"naive": np.ones(len(full.layers)), "consolidated": np.array(scaled.alphas)}
     budgets = [evaluations_of(name, anneal) for name in sealed.baselines]
-    conditions = len({"host", *alphas, *sealed.baselines})
-    total = sum(budgets) + conditions * sum(map(len, parts.values()))
+    total = evaluation_work(shadow, anneal)
     with standing_on(store, host, foundation(store, written_ref)):
         searched = {
             name: search_alphas(

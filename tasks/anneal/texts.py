@@ -84,6 +84,13 @@ def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:
     return sealed_chunks([texts.domain], length), sealed_chunks(texts.retention, length)
 
 
+def sealed_counts(shadow: ShadowParams, anneal: AnnealParams) -> tuple[int, int]:
+    """How many chunks `sealed_parts` gives of the domain and of the retention texts of some parameters."""
+    length = anneal.sealed.chunk_tokens
+    retention = len(anneal.retention) * (_share(anneal).sealed_tokens // length)
+    return shadow.held.sealed_tokens // length, retention
+
+
 def sealed_chunks(texts: Sequence[Domain], length: int) -> Tensor:
     """Sealed chunks of `length` token ids of some texts, one after another: (N, T)."""
     return torch.cat([passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts])
@@ -91,7 +98,7 @@ def sealed_chunks(texts: Sequence[Domain], length: int) -> Tensor:
 
 def _share(anneal: AnnealParams) -> HeldParams:
     """What each of several retention texts holds out: its part of the whole, and a passage at least."""
-    count = len(anneal.retention)
+    count = max(1, len(anneal.retention))
     sizes = {
         name: max(anneal.passage_tokens, getattr(anneal.held, name) // count)
         for name in ("selection_tokens", "guard_tokens", "sealed_tokens")

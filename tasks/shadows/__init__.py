@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         writing_recipe,
     )
     from tasks.shadows.text import Domain, part
-    from tasks.shadows.writing import chunks_of, mean_loss, steps_kept, write_shadow
+    from tasks.shadows.writing import chunks_kept, chunks_of, mean_loss, steps_kept, write_shadow
 
 __all__ = [
     "KIND",
@@ -51,6 +51,7 @@ __all__ = [
     "attach_shadows",
     "attached",
     "chosen_layers",
+    "chunks_kept",
     "chunks_of",
     "default_layers",
     "detach_shadows",

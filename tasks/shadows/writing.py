@@ -51,13 +51,14 @@ def write_shadow(
     With `checkpoints` an interrupted stream continues, bit for bit, from the last chunk that was kept.
     A chunk whose loss is not finite or exceeds the mean of the last eight by `most_rise` nats ends the
     stream: the step before it is taken back. So does a gradient that is not finite, which is not applied.
-    `progress` counts chunks and shows their losses.
+    `progress` counts chunks, first those that were kept, and shows their losses.
 
     Raises `TooLittleText` for a text without a chunk, `Exploded` when the very first chunk cannot be learned.
     """
     chunks = chunks_of(tokens_T, params)
     state = _resumed(checkpoints, shadow) or _State(list(shadow.deltas), list(shadow.deltas), [])
     kept_at, stopped = time.monotonic(), ""
+    progress(len(state.losses), len(chunks))
     while len(state.losses) < len(chunks):
         done = len(state.losses)
         loss, gradients = _gradients(host, shadow, state.deltas, chunks[done])
@@ -97,6 +98,13 @@ def chunks_of(tokens_T: Tensor, params: ShadowParams) -> list[Tensor]:
 def steps_kept(shadow: Shadow) -> int:
     """How many chunks' steps are in a written shadow: all that were scored, less one that was taken back."""
     return max(0, len(shadow.losses) - shadow.stopped.endswith(_TAKEN_BACK))
+
+
+def chunks_kept(checkpoints: Checkpoints) -> int:
+    """How many chunks an interrupted stream has behind it."""
+    found = load_checkpoint(checkpoints.folder, checkpoints.fingerprint)
+    losses = None if found is None else found[1].get("losses")
+    return len(losses) if isinstance(losses, list) else 0
 
 
 def mean_loss(logits_TV: Tensor, targets_T: Tensor) -> Tensor:
