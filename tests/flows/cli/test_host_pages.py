@@ -19,6 +19,7 @@ shadow:
   chunks: 3
   held: {selection_tokens: 256, guard_tokens: 256, sealed_tokens: 512}
 anneal:
+  evaluations: 6
   held: {selection_tokens: 256, guard_tokens: 256, sealed_tokens: 512}
   passages: 2
   passage_tokens: 32
@@ -28,7 +29,6 @@ replay: {training_jobs: 12, audit_jobs: 8, resamples: 100, fit: {jobs: 6}}
 """
 INSTEAD = {
     "host fetch smollm2": "host add smollm2 tiny",  # no download
-    "anneal.evaluations=60": "anneal.evaluations=6",
     "--tokens 24": "--tokens 4",
 }
 
