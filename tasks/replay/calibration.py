@@ -32,6 +32,12 @@ def fit_biases(
     return biases.detach().numpy()
 
 
+def energies_of(chances_NJ: np.ndarray) -> np.ndarray:
+    """Energies whose softmax the chances are; one that underflowed to zero has a finite one, not -inf."""
+    energies: np.ndarray = np.log(np.maximum(chances_NJ, np.finfo(np.float64).tiny))
+    return energies
+
+
 def softmax(energies_NJ: np.ndarray) -> np.ndarray:
     """The policy: float64 softmax at temperature one over the last axis."""
     energies = np.asarray(energies_NJ, np.float64)

@@ -65,7 +65,7 @@ class FitParams(Parameters):
     jobs: int = Field(default=4, ge=1, le=256, description="Jobs of an update, each in both memory views.")
     epochs: int = Field(default=1, ge=0, le=100, description="Passes over the training prefix.")
     rate: float = Field(default=1e-3, gt=0, le=1)
-    clip: float = Field(default=1.0, gt=0, description="Largest norm of a gradient.")
+    clip: float = Field(default=1.0, gt=0, le=1e6, description="Largest norm of a gradient.")
 
 
 class ExpertParams(Parameters):
@@ -86,7 +86,9 @@ class ExpertParams(Parameters):
     buckets: int = Field(default=1024, ge=2, le=1 << 16, description="Hashed features of the regression.")
     rate: float = Field(default=0.1, gt=0, le=10, description="Learning rate of the regression.")
     decay: float = Field(default=1e-4, ge=0, lt=1, description="Weight decay of the regression.")
-    bias_l2: float = Field(default=1e-4, gt=0, description="L2 penalty on the calibrated control's biases.")
+    bias_l2: float = Field(
+        default=1e-4, gt=0, le=1e6, description="L2 penalty on the calibrated control's biases."
+    )
 
 
 class ControllerParams(Parameters):
@@ -94,10 +96,13 @@ class ControllerParams(Parameters):
 
     rate: float = Field(default=0.1, gt=0, le=10, description="SGD step that is proposed for a batch.")
     step_norm: float = Field(
-        default=0.003, gt=0, description="Largest norm of an update, as a share of the slow state's norm."
+        default=0.003,
+        gt=0,
+        le=1e6,
+        description="Largest norm of an update, as a share of the slow state's norm.",
     )
     radius: float = Field(
-        default=0.1, gt=0, description="Largest distance from the slow state, as a share of its norm."
+        default=0.1, gt=0, le=1e6, description="Largest distance from the slow state, as a share of its norm."
     )
     halvings: int = Field(
         default=3, ge=0, le=10, description="Smaller steps tried where one raises the batch's own loss."

@@ -13,7 +13,7 @@ from tasks.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
 from tasks.errors import BadPayload
 from tasks.larc import Episode, SlowState, begin, decode_session, encode_session
 from tasks.progress import Progress, silent
-from tasks.replay.calibration import fit_biases
+from tasks.replay.calibration import energies_of, fit_biases
 from tasks.replay.cases import CaseMemory
 from tasks.replay.controller import Trust
 from tasks.replay.experts import INDEX, Experts
@@ -207,7 +207,7 @@ class Replay:
         """The calibrated control's biases, from what the original policy predicted in the history."""
         if "calibrated" not in self._params.paths:
             return None
-        energies_NC = np.log(history.chances_NPC[:, history.paths.index("original")])
+        energies_NC = energies_of(history.chances_NPC[:, history.paths.index("original")])
         labels_N = np.array([INDEX[job.label] for job in history.jobs])
         weights_N = nested_weights(history.jobs)
         return fit_biases(energies_NC, labels_N, weights_N, l2=self._params.experts.bias_l2)

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from tasks.errors import BadPayload
-from tasks.larc import Episode, Session, SlowState
+from tasks.errors import BadPayload, SessionFull
+from tasks.larc import LIVE_BYTES, Episode, Session, SlowState
 from tasks.replay.cases import CaseMemory
 from tasks.replay.controller import Trust
 from tasks.replay.experts import CLASSES, Experts
@@ -20,6 +20,20 @@ from tasks.replay.params import PathName, ReplayParams
 from tasks.replay.paths import FAST
 from tasks.replay.prompts import Prompts
 from tasks.replay.session import Pending, State
+
+
+def check_room(paths: Sequence[PathName], slow: SlowState) -> None:
+    """Raise `SessionFull` where the factors of the learning paths alone are larger than a live session.
+
+    It is said before anything is computed, and not by the first checkpoint after the audit began.
+    """
+    fast = sum(path in paths for path in FAST)
+    needed = fast * 2 * (slow.A_rD.nbytes + slow.B_Dr.nbytes)  # each path's own, and those it is bound to
+    if needed > LIVE_BYTES:
+        raise SessionFull(
+            f"the factors of {fast} learning paths of rank {slow.rank} take {needed:,} bytes of a session's "
+            f"{LIVE_BYTES:,}; set a lower larc.rank, or fewer replay.paths"
+        )
 
 
 def session_of(state: State, host: str) -> Session:

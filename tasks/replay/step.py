@@ -29,6 +29,7 @@ from tasks.replay.readers import read_jobs
 from tasks.replay.recipes import fit_recipe, jobs_recipe, replay_recipe, start_recipe
 from tasks.replay.run import Replay
 from tasks.replay.samples import ReplaySample, UpdateSample, replay_samples, update_samples
+from tasks.replay.session_file import check_room
 from tasks.replay.split import split_jobs
 from tasks.replay.summary import summarise
 from tasks.tables import encode_records, load_records
@@ -127,12 +128,14 @@ def fit_task(
     """Publish the slow state fitted to the training prefix as `residual/<name>.task`, or find it.
 
     With `work_dir` an interrupted fit continues, bit for bit, from what it kept every `checkpoint_s` seconds.
+    Raises `SessionFull` where the paths of the replay that follows would not fit into a live session.
     """
     recipe = fit_recipe(params, bench.larc, [jobs, bench.ref, start], bench.dtype)
     if (row := store.catalog().find(recipe.fingerprint)) is not None:
         return row.ref
     host = bench.host
     _, slow = open_residual(store, start, host=host.ref, width=host.width)
+    check_room(params.paths, slow)
     split = split_jobs(load_jobs(store, jobs).jobs, params.training_jobs, params.audit_jobs)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     fitted, losses = fit_slow_state(
@@ -179,6 +182,7 @@ def replay(
     split = split_jobs(listed.jobs, params.training_jobs, params.audit_jobs)
     _, original = open_residual(store, inputs.start, host=host.ref, width=host.width)
     _, task = open_residual(store, inputs.task, host=host.ref, width=host.width)
+    check_room(params.paths, task)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     replayed = Replay(
         policy_of(bench, task), params, split, host=host.ref.version, original=original, task=task

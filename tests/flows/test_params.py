@@ -117,6 +117,10 @@ def test_tasks_of_which_none_is_left_are_refused() -> None:
         ("questions.resamples", MOST_RESAMPLES),
         ("skills.evaluation.tasks", MOST_TASKS),
         ("skills.evaluation.resamples", MOST_RESAMPLES),
+        ("replay.controller.step_norm", 10**6),
+        ("replay.controller.radius", 10**6),
+        ("replay.experts.bias_l2", 10**6),
+        ("replay.fit.clip", 10**6),
     ],
 )
 def test_counts_that_no_time_suffices_for_are_refused(name: str, most: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import BadPayload
-from tasks.replay.calibration import fit_biases, softmax
+from tasks.replay.calibration import energies_of, fit_biases, softmax
 from tasks.replay.experts import Experts, KeyedMap
 from tasks.replay.hedge import Hedge, half_brier
 from tasks.replay.params import ExpertParams
@@ -123,6 +123,14 @@ def test_biases_turn_uniform_energies_into_the_label_shares() -> None:
     assert np.allclose(softmax(biases[None])[0], [0.7, 0.2, 0.08, 0.02], atol=1e-4)
     strong = fit_biases(np.zeros((100, 4)), labels, weights, l2=1.0)
     assert np.abs(strong).max() < np.abs(biases).max()
+
+
+@pytest.mark.parametrize("l2", [1e-300, 1e-4, 1e6])
+def test_biases_are_numbers_where_a_chance_underflowed(l2: float) -> None:
+    chances = np.array([[1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    biases = fit_biases(energies_of(chances), np.array([2, 1]), np.array([0.5, 0.5]), l2=l2)
+    assert np.isfinite(biases).all()
+    assert np.allclose(softmax(energies_of(chances)), chances)
 
 
 def test_scores_average_jobs_then_commits_then_repositories() -> None:

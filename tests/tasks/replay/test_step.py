@@ -7,11 +7,14 @@ import torch
 
 from store import Store
 from store.errors import ElementNotFound
-from tasks.errors import BadPayload
+from tasks.errors import BadPayload, SessionFull
 from tasks.hosts import load_host, publish_host, read_manifest
 from tasks.larc import LarcParams, SlowState, load_residual, residual_element
+from tasks.replay import session_file
 from tasks.replay.jobs import BadJobs
 from tasks.replay.params import ReplayParams
+from tasks.replay.paths import FAST
+from tasks.replay.session_file import check_room
 from tasks.replay.step import (
     Bench,
     Inputs,
@@ -164,6 +167,24 @@ def test_a_slow_state_of_a_named_module_stays_one(store: Store, bench: Bench, ta
     assert not torch.equal(fitted.B_Dr, slow.B_Dr)
     summary = replay(store, PARAMS, bench, Inputs(published, start, task)).summary
     assert summary["updates"]["controller"]["batches"] > 0
+
+
+def test_factors_that_no_session_holds_are_refused_before_anything_is_computed(
+    store: Store, bench: Bench, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowState(torch.zeros(256, 512), torch.zeros(512, 256))
+    with pytest.raises(SessionFull, match=r"8 learning paths of rank 256 take 16,777,216 bytes.* larc\.rank"):
+        check_room(list(FAST), slow)
+    check_room(["reset", "keep", "hedge4"], slow)
+
+    published, start = publish_jobs(store, PARAMS, table), start_state(store, PARAMS, bench)
+    task = fit_task(store, PARAMS, bench, jobs=published, start=start)
+    monkeypatch.setattr(session_file, "LIVE_BYTES", 4000)
+    with pytest.raises(SessionFull, match="2 learning paths of rank 4 take 4,096 bytes"):
+        replay(store, PARAMS, bench, Inputs(published, start, task), progress=lambda *_: pytest.fail("began"))
+    other = small(**{**PARAMS.model_dump(), "training_jobs": 6})
+    with pytest.raises(SessionFull, match="2 learning paths of rank 4"):
+        fit_task(store, other, bench, jobs=published, start=start, progress=lambda *_: pytest.fail("began"))
 
 
 def test_what_decides_a_fit_makes_another_one_and_what_does_not_does_not(
