@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 import tasks  # noqa: F401 - before any test loads torch, so that its threads sleep while they wait
@@ -30,12 +36,36 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def new_prefect(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what the first start of a Prefect server leaves in its folder; tests start with a copy of it.
+
+    Making its database takes longer than all else that a start does. The first process that asks makes it.
+    """
+    from flows.serving.api_process import ApiProcess
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    made = shared / "new-prefect"
+    with FileLock(shared / "new-prefect.lock"):
+        if not made.exists():
+            folder = shared / "making-prefect"
+            server = ApiProcess(folder)
+            server.start()
+            server.stop()
+            with closing(sqlite3.connect(folder / "prefect.db")) as database:
+                database.execute("pragma wal_checkpoint(truncate)")
+            folder.rename(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory, new_prefect: Path) -> Iterator[str]:
     """Return the URL of a real Prefect API that flows of this process use: starting one takes seconds."""
     from flows.serving.api import prefect_api
 
+    folder = shutil.copytree(new_prefect, tmp_path_factory.mktemp("prefect"), dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect-home")))
         patch.delenv("PREFECT_API_URL", raising=False)
-        with prefect_api(tmp_path_factory.mktemp("prefect")) as url:
+        with prefect_api(folder) as url:
             yield url

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from flows.cli import main
-from tests.e2e.workplace import TINY, Ended, Workplace
+from tests.e2e.workplace import TINY, Ended, Workplace, ended
 
 CHARACTERS = 800
 """Of each text; shorter ones are left out."""
@@ -24,18 +24,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect-home"))}
 
 
-def new_workplace(folder: Path, home: dict[str, str]) -> Workplace:
-    """Texts and parameters, and nothing built yet."""
+def new_workplace(folder: Path, home: dict[str, str], prefect: Path) -> Workplace:
+    """Texts and parameters, the files of a new Prefect server, and nothing built yet."""
     (folder / "texts").mkdir()
     for name, text in topics.items():
         if len(text) >= CHARACTERS:
             (folder / "texts" / f"{name}.txt").write_text(text[:CHARACTERS], encoding="utf-8")
     shutil.copy(TINY, folder / "params.yaml")
-    return Workplace(folder, home)
+    place = Workplace(folder, home)
+    shutil.copytree(prefect, place.work / "prefect")
+    return place
 
 
 @pytest.fixture(scope="session")
-def chain(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> tuple[Workplace, Ended]:
+def chain(
+    tmp_path_factory: pytest.TempPathFactory, home: dict[str, str], new_prefect: Path
+) -> tuple[Workplace, Ended]:
     """A workplace, and how its first `cellar demo` ended; made by the first process that asks."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -43,7 +47,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> tup
     with FileLock(shared / "chain.lock"):
         if not outcome.exists():
             original.mkdir()
-            first = new_workplace(original, home).cellar("demo", "--json")
+            first = ended(new_workplace(original, home, new_prefect).start("demo", "--json"))
             outcome.write_text(json.dumps(asdict(first)))
     own = tmp_path_factory.mktemp("chain") / "own"
     shutil.copytree(original, own)
@@ -64,9 +68,9 @@ def finished(chain: tuple[Workplace, Ended]) -> Workplace:
 
 
 @pytest.fixture
-def fresh(tmp_path: Path, home: dict[str, str]) -> Workplace:
+def fresh(tmp_path: Path, home: dict[str, str], new_prefect: Path) -> Workplace:
     """Another workplace with the same texts and parameters, and nothing built yet."""
-    return new_workplace(tmp_path, home)
+    return new_workplace(tmp_path, home, new_prefect)
 
 
 @pytest.fixture

@@ -44,10 +44,12 @@ def test_progress_is_announced_stage_by_stage(first_run: Ended) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_run_finds_everything_done(copy: Workplace, first_run: Ended) -> None:
+def test_a_second_run_finds_everything_done(
+    copy: Workplace, first_run: Ended, with_server: dict[str, str]
+) -> None:
     before = [commit.id for commit in copy.commits]
 
-    again = copy.cellar("demo", "--json", "--quiet")
+    again = copy.cellar("demo", "--json", "--quiet", **with_server)
 
     assert again.code == 0, again.err
     assert again.err == ""

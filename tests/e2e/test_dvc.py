@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import yaml
 
 from flows.params import Params
 from flows.pins import COMMANDS
+from tests.e2e.forking_program import forking_program
 from tests.e2e.workplace import FOREIGN, ROOT, Workplace
 
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
@@ -48,16 +50,25 @@ def clone(place: Workplace, folder: Path) -> None:
         subprocess.run(["git", *command], cwd=folder, check=True)
 
 
-@pytest.mark.slow
-def test_a_clean_clone_is_built_once(
-    finished: Workplace, tmp_path: Path, with_server: dict[str, str]
-) -> None:
-    clone(finished, tmp_path)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    shim = programs / "cellar"
+@pytest.fixture
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the program `cellar`, which on Linux begins without waiting for its imports."""
+    folder = tmp_path_factory.mktemp("programs")
+    if sys.platform == "linux":
+        with forking_program(folder / "cellar"):
+            yield folder
+        return
+    shim = folder / "cellar"
     shim.write_text(f"#!{sys.executable}\nimport sys\nfrom flows.cli import main\nsys.exit(main())\n")
     shim.chmod(0o755)
+    yield folder
+
+
+@pytest.mark.slow
+def test_a_clean_clone_is_built_once(
+    finished: Workplace, tmp_path: Path, programs: Path, with_server: dict[str, str]
+) -> None:
+    clone(finished, tmp_path)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment = {
         **inherited,

@@ -133,11 +133,11 @@ def test_a_killed_evaluation_goes_on_with_the_samples_that_it_kept(
     assert list(copy.work.glob("*.checkpoint")) == []
 
 
-def test_an_interrupted_evaluation_publishes_nothing(copy: Workplace) -> None:
+def test_an_interrupted_evaluation_publishes_nothing(copy: Workplace, with_server: dict[str, str]) -> None:
     before = [commit.id for commit in copy.commits]
     many = ["--set", "evaluation.batch_tasks=1", "--set", "evaluation.per_document=100"]
 
-    process = copy.start("eval", "run", *many, "--set", "evaluation.quote_tasks=1000")
+    process = copy.start("eval", "run", *many, "--set", "evaluation.quote_tasks=1000", **with_server)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("evaluate attachments:")
     press_ctrl_c(copy, process)

@@ -1,6 +1,7 @@
 """What is said of served runs that cannot even start, and of those that a stop ends: one word, or none."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +39,7 @@ LOADING = "if IS_RUN:\n    Path('loading').touch()\n    signal.pause()\n"
 
 
 @pytest.fixture
-def workplace(tmp_path: Path) -> Iterator[Workplace]:
+def workplace(tmp_path: Path, new_prefect: Path) -> Iterator[Workplace]:
     """An empty store, flows of a user's own, and folders and files called as modules of others are."""
     (tmp_path / "deployments.yaml").write_text(DEPLOYMENTS)
     for name, extra in (("broken", BROKEN), ("loading", LOADING), ("working", "")):
@@ -48,6 +49,7 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
     (tmp_path / "random.py").write_text("raise ImportError('of the user')")
     made = Workplace(tmp_path, {"PREFECT_HOME": str(tmp_path / "home")})
     Store.create(made.url)
+    shutil.copytree(new_prefect, made.work / "prefect")
     yield made
     for pid in processes_of(made):
         os.kill(pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 """The embedded Prefect server ends with its command, however that ends."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,9 +31,10 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> "subprocess.Popen[str]":
+def held(tmp_path: Path, new_prefect: Path) -> "subprocess.Popen[str]":
     """A process that holds a server open until its standard input ends; its folder has odd files."""
     (tmp_path / "random.py").write_text("raise ImportError('of the user')")
+    shutil.copytree(new_prefect, tmp_path, dirs_exist_ok=True)
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
     return subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)],

@@ -57,9 +57,9 @@ def test_a_documents_bytes_do_not_depend_on_its_company(
 def test_company_does_not_matter_where_blocks_share_parents(
     parented_codec: Codec, documents: list[np.ndarray]
 ) -> None:
-    together = payloads(parented_codec, documents)
+    together = payloads(parented_codec, documents[:10])
 
-    assert together == [payloads(parented_codec, [document])[0] for document in documents]
+    assert together == [payloads(parented_codec, [document])[0] for document in documents[:10]]
 
 
 def test_more_threads_give_the_same_bytes(codec: Codec, documents: list[np.ndarray]) -> None:
@@ -84,8 +84,8 @@ def test_blocks_that_pass_take_no_step_and_keep_the_encoders_cells(
 
     assert 0 in steps
     assert len(worked.steps_N) == len(worked.memory)
-    strict = [int(s) for w in work_documents(codec, documents, PARAMS) for s in w.steps_N]
-    assert sum(strict) > sum(steps), "a margin has to be earned"
+    strict = [int(s) for w in work_documents(codec, documents[:10], PARAMS) for s in w.steps_N]
+    assert sum(strict) > sum(steps[: len(strict)]), "a margin has to be earned"
 
 
 def test_a_block_that_no_longer_improves_is_given_up(codec: Codec, documents: list[np.ndarray]) -> None:
@@ -115,10 +115,11 @@ def test_a_block_that_passed_over_candidates_passes_with_the_full_softmax(
     codec: Codec, documents: list[np.ndarray]
 ) -> None:
     few = LARGE.model_copy(update={"candidates": 24, "hard_negatives": 1, "max_steps": 200, "patience": 200})
+    some = documents[:8]
 
-    worked = work_documents(codec, documents, few)
+    worked = work_documents(codec, some, few)
 
-    groups = group_documents(documents, codec.architecture)
+    groups = group_documents(some, codec.architecture)
     cells_MGC = torch.cat([item.memory.dequantise() for item in worked]).unsqueeze(1)
     reading = Tiles(codec, few.tile_blocks).read_all(groups, cells_MGC)
     steps_N = torch.cat([item.steps_N for item in worked])
@@ -138,9 +139,9 @@ def test_company_does_not_matter_over_candidates_either(
     monkeypatch.setattr("tasks.memory.scoring.product_dtype", lambda device: torch.bfloat16)
     params = LARGE.model_copy(update={"products": products})
     for trained in (codec, parented_codec):
-        together = payloads(trained, documents[:12], params)
+        together = payloads(trained, documents[:6], params)
 
-        assert together == [payloads(trained, [document], params)[0] for document in documents[:12]]
+        assert together == [payloads(trained, [document], params)[0] for document in documents[:6]]
 
 
 def test_candidates_that_a_block_fills_are_refused(codec: Codec, documents: list[np.ndarray]) -> None:
