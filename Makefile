@@ -1,6 +1,6 @@
 # make demo   from nothing to an evaluated snapshot and an HTML report, on CPU
 # make test   the test suite in a fresh environment
-# make test-nightly  all of it, with ten times the random schedules, every kill point and every fault
+# make test-nightly  all of it, with many times the random schedules, every kill point and every fault
 # make check  style, types, and the one direction of imports
 PYTHON ?= python3
 VENV ?= .venv

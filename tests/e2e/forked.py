@@ -92,7 +92,9 @@ class Forks:
         assert self._process.stdout is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
-        return self._process.stdout.readline()
+        answer = self._process.stdout.readline()
+        assert answer, "the process that forks commands ended; it said above why"
+        return answer
 
     def close(self) -> None:
         """End the process; it would also end with this one."""
