@@ -80,8 +80,10 @@ class Forks:
 
             timer = threading.Timer(limit_s, kill)
             timer.start()
-            code = int(self._ask(""))
-            timer.cancel()
+            try:
+                code = int(self._ask(""))
+            finally:
+                timer.cancel()
             if late.is_set():
                 raise subprocess.TimeoutExpired(list(arguments), limit_s, out.read_text(), err.read_text())
             return code, out.read_text(), err.read_text()
