@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from store import Recipe, Ref, Store
-from tasks.anneal.params import AnnealParams
+from tasks.anneal.params import RETENTION, AnnealParams
 from tasks.anneal.sealed import chunk_losses
 from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
@@ -107,7 +107,7 @@ def evaluate_stages(
         domain: sealed_parts(one, anneal.sealed.chunk_tokens)[0]
         for domain, one in zip(anneal.domains, texts, strict=True)
     }
-    parts["retention"] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
+    parts[RETENTION] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
     samples: list[StageLoss] = []
     unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     done, total = 0, stages_work(shadow, anneal)
@@ -159,7 +159,7 @@ def forgetting(samples: Sequence[StageLoss], domains: Sequence[str]) -> dict[str
             float(np.mean([one.loss for one in samples if (one.text, one.learned) == (text, stage)]))
             for stage in stages_
         ]
-        for text in (*domains, "retention")
+        for text in (*domains, RETENTION)
     }
     rows = {}
     for place, domain in enumerate(domains):
@@ -171,5 +171,5 @@ def forgetting(samples: Sequence[StageLoss], domains: Sequence[str]) -> dict[str
             "forgotten": losses[-1] - losses[place + 1],
             "before_own_stage": losses[0] - losses[place],
         }
-    drift = [loss - table["retention"][0] for loss in table["retention"]]
+    drift = [loss - table[RETENTION][0] for loss in table[RETENTION]]
     return {"order": list(domains), "losses": table, "cumulative": rows, "drift_by_stage": drift}

@@ -1,14 +1,18 @@
 """Parameters of the consolidation: what must not get worse, what alpha is scored on, how it is searched."""
 
+import re
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.evaluation import MOST_RESAMPLES
 from tasks.parameters import Parameters
-from tasks.shadows import HeldParams, TextSource
+from tasks.shadows import HeldParams, TextSource, unwritten
 
 SearchName = Literal["cma", "naive", "single", "line", "random", "quadratic"]
+RETENTION = "retention"
+"""What retention text is called beside domains."""
+_NAME = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 BASELINES: tuple[SearchName, ...] = ("naive", "single", "line", "random", "quadratic")
 
 
@@ -70,6 +74,18 @@ class AnnealParams(Parameters):
     )
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Seed of every search.")
     sealed: SealedParams = SealedParams()
+
+    @field_validator("domains")
+    @classmethod
+    def _domains_can_be_names(cls, value: dict[str, TextSource]) -> dict[str, TextSource]:
+        for name in value:
+            if re.fullmatch(_NAME, name) is None or name == RETENTION:
+                raise ValueError(
+                    f"{name[:80]!r} cannot name a domain; use up to 64 letters, digits, dots, dashes and "
+                    f"underscores, and not {RETENTION}"
+                )
+            unwritten(name)
+        return value
 
     @model_validator(mode="after")
     def _scored_is_inside(self) -> Self:

@@ -6,7 +6,7 @@ from store.exports import export_lazily
 
 if TYPE_CHECKING:
     from tasks.corpus.document import Document, Skipped, fault_of
-    from tasks.corpus.params import CorpusParams, TokenizerParams
+    from tasks.corpus.params import CorpusParams, TokenizerParams, glob_below
     from tasks.corpus.preview import CorpusPreview, preview
     from tasks.corpus.shards import encode_shard, is_worker_shard, load_shard, shard_of
     from tasks.corpus.sources import open_source
@@ -37,6 +37,7 @@ __all__ = [
     "element_split",
     "encode_shard",
     "fault_of",
+    "glob_below",
     "ingest",
     "is_worker_shard",
     "load_shard",

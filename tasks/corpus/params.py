@@ -27,6 +27,16 @@ _FIELDS_OF: Mapping[str, frozenset[str]] = {
 _READER_FIELDS = frozenset().union(*_FIELDS_OF.values())
 
 
+def glob_below(pattern: str) -> str:
+    """A glob as it is given; raises `ValueError` for one that leaves its folder or Pythons read apart."""
+    parts = PurePosixPath(pattern).parts
+    if not pattern.strip() or not parts or pattern.startswith("/") or ".." in parts:
+        raise ValueError(f"pattern {pattern!r} is no glob below the folder; write e.g. **/*.txt")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError(f"pattern {pattern!r} has ** beside other characters; write e.g. **/*.txt")
+    return pattern
+
+
 class CorpusParams(Parameters):
     """One corpus: where its documents come from and how they are spread over shards."""
 
@@ -93,12 +103,7 @@ class CorpusParams(Parameters):
     @field_validator("pattern")
     @classmethod
     def _pattern_stays_below_the_folder(cls, value: str) -> str:
-        parts = PurePosixPath(value).parts
-        if not value.strip() or not parts or value.startswith("/") or ".." in parts:
-            raise ValueError(f"pattern {value!r} is no glob below the folder; write e.g. **/*.txt")
-        if any("**" in part and part != "**" for part in parts):  # what it means depends on Python's version
-            raise ValueError(f"pattern {value!r} has ** beside other characters; write e.g. **/*.txt")
-        return value
+        return glob_below(value)
 
     @model_validator(mode="after")
     def _fields_fit_the_reader(self) -> Self:

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from tasks.shadows.learned import learned_tokens
     from tasks.shadows.merging import merge
     from tasks.shadows.opening import KIND, find_shadow, open_shadow
-    from tasks.shadows.params import MOST_ALPHA, HeldParams, ShadowParams, TextSource
+    from tasks.shadows.params import MOST_ALPHA, WRITTEN, HeldParams, ShadowParams, TextSource, unwritten
     from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
     from tasks.shadows.stack import stack_refs, standing_on
     from tasks.shadows.step import (
-        WRITTEN,
         merge_shadows,
         read_domain,
         shadow_element,
@@ -77,6 +76,7 @@ __all__ = [
     "stacks",
     "standing_on",
     "steps_kept",
+    "unwritten",
     "write_domain",
     "write_shadow",
     "writing_recipe",

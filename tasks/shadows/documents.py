@@ -32,7 +32,9 @@ def read_documents(store: Store, source: TextSource) -> list[Document]:
             kept.append(document)
     if not kept:
         what = source.corpus or str(source.path)
-        raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
+        if source.prefix:
+            raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
+        raise BadCorpus(f"{what} has no text; give another")
     return kept
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tasks.corpus import glob_below
 from tasks.parameters import Parameters
 
 MOST_ALPHA = 1.2
@@ -12,11 +13,23 @@ MOST_ALPHA = 1.2
 MOST_CHUNKS = 100_000
 
 
+WRITTEN = ".written"
+"""Ends the names of shadows at full strength, as they were written."""
+
+
+def unwritten(name: str) -> str:
+    """A name of a domain as it is given; raises `ValueError` for one that shadows at full strength have."""
+    if name.endswith(WRITTEN):
+        raise ValueError(f"{name!r} ends as names of shadows at full strength do; choose another")
+    return name
+
+
 class TextSource(Parameters):
     """Where text lies: a published corpus, or files of one's own."""
 
     corpus: str | None = Field(
         default=None,
+        min_length=1,
         max_length=128,
         description="A published corpus by name, e.g. docs; `cellar corpus build` makes one.",
     )
@@ -27,6 +40,11 @@ class TextSource(Parameters):
     pattern: str = Field(
         default="**/*.txt", max_length=100, description="Which files of a folder, as a glob below it."
     )
+
+    @field_validator("pattern")
+    @classmethod
+    def _pattern_stays_below_the_folder(cls, value: str) -> str:
+        return glob_below(value)
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -110,6 +128,11 @@ class ShadowParams(Parameters):
         "explosion: the step before it is taken back and writing stops (ours).",
     )
     seed: int = Field(default=0, ge=0, le=2**63 - 1, description="Orders the documents of a source.")
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_of_a_domain(cls, value: str) -> str:
+        return unwritten(value)
 
     @field_validator("layers")
     @classmethod

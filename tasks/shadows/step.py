@@ -10,7 +10,7 @@ from tasks.progress import Progress, silent
 from tasks.shadows.documents import read_documents
 from tasks.shadows.merging import merge
 from tasks.shadows.opening import KIND, open_shadow
-from tasks.shadows.params import ShadowParams
+from tasks.shadows.params import WRITTEN, ShadowParams
 from tasks.shadows.shadow import Shadow, new_shadow
 from tasks.shadows.stack import stack_refs, standing_on
 from tasks.shadows.text import Domain, part
@@ -18,9 +18,6 @@ from tasks.shadows.writing import write_shadow
 
 if TYPE_CHECKING:
     from tasks.hosts import Host, HostIdentity
-
-WRITTEN = ".written"
-"""Ends the names of shadows at full strength, as they were written."""
 
 
 def read_domain(store: Store, host: "Host", params: ShadowParams) -> Domain:

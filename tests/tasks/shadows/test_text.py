@@ -83,5 +83,8 @@ def test_text_comes_from_files_a_folder_or_a_corpus_and_has_one_digest(store: St
         read_documents(store, TextSource(corpus="beers"))
     with pytest.raises(BadCorpus, match="no text is named"):
         read_documents(store, TextSource())
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(BadCorpus, match=r"empty.txt has no text"):
+        read_documents(store, TextSource(path=tmp_path / "empty.txt"))
     with pytest.raises(ValueError, match="not both"):
         TextSource(corpus="wines", path=folder)
