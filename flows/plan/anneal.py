@@ -10,7 +10,6 @@ from flows.plan.larc import NEVER
 from flows.plan.steps import Step, changed_inputs, changed_params, differences, waiting
 from flows.settings import Settings
 from store import Recipe, Ref, Row, Store
-from tasks.checkpoint import Checkpoints
 from tasks.shadows.params import ShadowParams, TextSource
 
 
@@ -79,6 +78,7 @@ class _Domain:
 
     def write(self, shadow: ShadowParams, onto: tuple[Ref, ...] | None) -> Step:
         """`shadow/<name>.written`; `onto` is None where what it stands on would be made anew."""
+        from tasks.checkpoint import Checkpoints
         from tasks.shadows import WRITTEN, chunks_kept, writing_recipe
 
         name = self._label("writing", shadow)
@@ -100,6 +100,7 @@ class _Domain:
     def consolidate(self, shadow: ShadowParams, onto: tuple[Ref, ...] | None, written: Ref | None) -> Step:
         """`shadow/<name>`, the written one with searched alphas."""
         from tasks.anneal import alphas_kept, consolidation_recipe
+        from tasks.checkpoint import Checkpoints
 
         name, full_name = self._label("consolidation", shadow), f"shadow/{shadow.name}"
         size, units = self.ground.estimates.bytes(full_name), self.params.anneal.evaluations
