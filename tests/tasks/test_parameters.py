@@ -26,14 +26,14 @@ def classes() -> list[type[BaseModel]]:
     return found
 
 
-def holds_floats(kind: Any) -> bool:
-    return kind is float or any(holds_floats(part) for part in typing.get_args(kind))
+def holds(kind: Any, wanted: type) -> bool:
+    return kind is wanted or any(holds(part, wanted) for part in typing.get_args(kind))
 
 
-def numbers() -> Iterator[tuple[type[BaseModel], str]]:
+def fields_of(wanted: type) -> Iterator[tuple[type[BaseModel], str]]:
     for model in classes():
         for name, field in model.model_fields.items():
-            if holds_floats(field.annotation):
+            if holds(field.annotation, wanted):
                 yield model, name
 
 
@@ -49,7 +49,7 @@ def test_every_class_of_parameters_is_of_the_common_kind(model: type[BaseModel])
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), "Infinity", "nan"])
 def test_infinity_and_what_is_no_number_are_refused_by_every_parameter(value: float | str) -> None:
-    tried = list(numbers())
+    tried = list(fields_of(float))
     assert len(tried) > 60
     assert {"step_norm", "clip", "bias_l2", "betas"} <= {name for _, name in tried}
     for model, name in tried:
@@ -61,3 +61,15 @@ def test_infinity_and_what_is_no_number_are_refused_by_every_parameter(value: fl
         (first, *_) = refused.value.errors()
         assert first["loc"][0] == name, model
         assert first["type"] == "finite_number", model
+
+
+def test_an_empty_path_is_refused_by_every_parameter_and_does_not_mean_the_working_folder() -> None:
+    tried = list(fields_of(Path))
+    assert {(model.__name__, name) for model, name in tried} >= {
+        ("TextSource", "path"),
+        ("CorpusParams", "path"),
+        ("TokenizerParams", "file"),
+    }
+    for model, name in tried:
+        with pytest.raises(ValidationError, match=r"it is empty; give a path, or \. for the working folder"):
+            model.model_validate({name: ""})
