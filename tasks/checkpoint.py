@@ -1,8 +1,8 @@
 """Training states on local disk, so that an interrupted training continues bit for bit.
 
 A state is one file named by the recipe's fingerprint: the SHA-256 of the rest, then safetensors with the
-tensors of model and optimiser, and a JSON record with the number of finished updates. The data order must
-follow from seed and update number.
+tensors of model and optimiser, and a JSON record with the fingerprint and the number of finished updates. The
+data order must follow from seed and update number.
 """
 
 import errno
@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from store import Element, Ref, Store
+from store.backend.local import storage_error
 from store.errors import DiskFull
 from tasks.errors import BadPayload
 from tasks.payload import pack_tensors, unpack_tensors
@@ -29,6 +31,8 @@ _WHAT = "checkpoint"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _MODEL = "model."
 _OPTIMIZER = "optimizer."
+_OF = "fingerprint"
+"""In the record: of which recipe a state is, since a file may have been given another name."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ def save_checkpoint(
 ) -> Path:
     """Write a training state; a reader sees the earlier state or this one, never a part.
 
-    Raises `DiskFull` when `folder` has no room; the earlier state is then still in place.
+    Raises as `write_whole`; the earlier state is then still in place.
     """
-    payload = pack_tensors(tensors, what=_WHAT, record=record)
+    payload = pack_tensors(tensors, what=_WHAT, record={**record, _OF: fingerprint})
     whole = hashlib.sha256(payload).digest() + payload
     return write_whole(checkpoint_path(folder, fingerprint), whole, what="a training checkpoint")
 
@@ -60,7 +64,8 @@ def save_checkpoint(
 def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
     """Write a file; a reader sees the earlier content or this one, never a part.
 
-    Raises `DiskFull`, which calls the file `what`, when its folder has no room.
+    Raises `DiskFull`, which calls the file `what`, when its folder has no room, and another
+    `StorageUnavailable` when it cannot be written there.
     """
     # Two trainings of one recipe write the same states; each in a file of its own until it is whole.
     partial = target.with_suffix(f".{os.getpid()}.partial")
@@ -72,27 +77,38 @@ def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
             os.fsync(file.fileno())
         partial.replace(target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # a file may be where the folder should be
+            partial.unlink(missing_ok=True)
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise DiskFull(
                 f"no space left in {target.parent} for {what} of {len(payload)} bytes; "
                 "free some or set another work directory"
             ) from error
-        raise
+        raise storage_error(error, "write", target.name, f"file:{target.parent}") from error
     return target
 
 
 def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The state saved for this fingerprint, or None; a damaged one is removed, and training starts over."""
+    """The state saved for this fingerprint, or None; a damaged one is removed, and training starts over.
+
+    So is one of another fingerprint, under whose name it may lie. Raises `StorageUnavailable` for one that
+    cannot be read.
+    """
     path = checkpoint_path(folder, fingerprint)
     if not path.exists():
         return None
     try:
         whole = path.read_bytes()
+    except OSError as error:
+        raise storage_error(error, "read", path.name, f"file:{folder}") from error
+    try:
         digest, payload = whole[:_DIGEST_BYTES], whole[_DIGEST_BYTES:]
         if hashlib.sha256(payload).digest() != digest:
             raise BadPayload("its bytes are not those that were written")
-        return unpack_tensors(payload, what=_WHAT)
+        tensors, record = unpack_tensors(payload, what=_WHAT)
+        if record.pop(_OF, fingerprint) != fingerprint:
+            raise BadPayload("it is of other work")
+        return tensors, record
     except BadPayload as error:
         _LOG.warning("%s is damaged (%s); training starts over", path, error)
         path.unlink(missing_ok=True)

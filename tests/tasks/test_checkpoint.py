@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from store import Element, Store
-from store.errors import DiskFull, ReadOnly
+from store.errors import DiskFull, ReadOnly, StorageUnavailable
 from store.transfer import export_snapshot
 from tasks.checkpoint import (
     Checkpoints,
@@ -51,6 +51,27 @@ def test_states_are_kept_apart_by_fingerprint(tmp_path: Path) -> None:
 
     assert load_checkpoint(tmp_path, "abd") is None
     assert load_checkpoint(tmp_path, "abc") is not None
+
+
+def test_a_state_under_the_name_of_another_is_not_taken(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {"finished": 3})
+    checkpoint_path(tmp_path, "abc").rename(checkpoint_path(tmp_path, "abd"))
+
+    assert load_checkpoint(tmp_path, "abd") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stands_in_the_way_of_a_state_is_said_and_stays(tmp_path: Path) -> None:
+    checkpoint_path(tmp_path, "abc").mkdir()
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(StorageUnavailable, match="cannot read abc"):
+        load_checkpoint(tmp_path, "abc")
+    with pytest.raises(StorageUnavailable, match="cannot write abc"):
+        save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {})
+    with pytest.raises(StorageUnavailable, match="cannot write abc"):
+        save_checkpoint(tmp_path / "file", "abc", {"x": torch.ones(1)}, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["abc.checkpoint", "file"]
 
 
 def test_a_state_goes_when_its_training_is_published_and_not_before(tmp_path: Path) -> None:
