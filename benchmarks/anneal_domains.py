@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ from tasks.shadows import ShadowParams, TextSource, write_domain
 
 LEAST_GAIN, MOST_DRIFT = 0.08, 0.01
 """Nats a token: mean over domains on sealed text, and the worst domain's rise on sealed retention text."""
+_NAME = r"(?!retention-)[A-Za-z0-9][A-Za-z0-9_-]{0,49}"
+"""Of domains: shadows and, in small letters, corpora are named after them; retention has its own names."""
 PACKAGES = {"help": "python.topics", "numpy": "numpy", "torch": "torch", "matplotlib": "matplotlib"}
 
 
@@ -138,10 +141,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", type=Path, help="a folder to keep, for a run that can be broken off")
     add_output_options(parser)
     options = parser.parse_args(arguments)
-    given = dict(one.partition("=")[::2] for one in options.domain)
-    options.domain = ({} if options.no_packages else PACKAGES) | given
-    if not options.domain or not all(given.values()):
+    given = [one.partition("=")[::2] for one in options.domain]
+    options.domain = ({} if options.no_packages else PACKAGES) | dict(given)
+    if not options.domain or not all(source for _, source in given):
         parser.error("name at least one domain as NAME=SOURCE")
+    if bad := next((name for name in options.domain if re.fullmatch(_NAME, name) is None), None):
+        parser.error(f"{bad!r} cannot name a domain; use up to 50 letters, digits, dashes and underscores")
+    folded = {name.lower() for name in options.domain}
+    if len(dict(given)) < len(given) or len(folded) < len(options.domain):
+        parser.error("two domains have one name, or names that differ in capitals alone; give others")
     if min(options.seeds, options.evaluations, options.chunks) < 1 or not options.step_size > 0:
         parser.error("seeds, evaluations, chunks and the step size are above zero")
     if not (options.host / "config.json").is_file():

@@ -33,6 +33,8 @@ def report_section(
     and the same in Markdown, unless `--out` names another.
     """
     out: Path = options.out or Path(f"build/benchmarks/{name}.json")
+    if out.is_dir():
+        raise SystemExit(f"--out {out} is a folder; give the name of a file")
     root = Path(tempfile.mkdtemp(prefix="cellar-benchmark-", dir=options.work))
     before = load()
     try:

@@ -38,3 +38,9 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         main(["--host", str(tmp_path)])
     assert "holds no model" in capsys.readouterr().err
+
+
+def test_a_folder_in_place_of_the_report_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    host = write_tiny_host(tmp_path / "host")
+    with pytest.raises(SystemExit, match="is a folder; give the name of a file"):
+        main(["--host", str(host), "--out", str(tmp_path)])

@@ -44,6 +44,10 @@ def test_every_text_is_learned_under_every_seed_and_a_second_run_goes_on(tmp_pat
     ("arguments", "said"),
     [
         (["--retention", "web.txt", "--domain", "ships"], "NAME=SOURCE"),
+        (["--retention", "web.txt", "--domain", "a b=x.txt"], "'a b' cannot name a domain"),
+        (["--retention", "web.txt", "--domain", "retention-0=x.txt"], "cannot name a domain"),
+        (["--retention", "web.txt", "--domain", "Numpy=x.txt"], "two domains have one name"),
+        (["--retention", "web.txt", "--domain", "a=x.txt", "--domain", "a=y.txt"], "two domains have one"),
         (["--retention", "web.txt", "--seeds", "0"], "above zero"),
         (["--retention", "web.txt", "--step-size", "nan"], "above zero"),
         (["--retention", "web.txt", "--host", "nowhere"], "holds no model"),
