@@ -11,6 +11,8 @@ from types import FrameType
 
 OK, BUG, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 6, 130
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_IN_THE_WAY = {errno.EISDIR, errno.ENOTDIR, errno.EEXIST}
 
 
 def run(command: Callable[[], object], arguments: Sequence[str]) -> int:
@@ -54,6 +56,12 @@ def _fail(error: Exception, arguments: Sequence[str]) -> int:
         return UNAVAILABLE
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         _say(f"{str(error.filename)[:120]}... is too long for a path; choose a shorter one")
+        return BAD_INPUT
+    if isinstance(error, OSError) and error.filename and error.errno in _NOT_ALLOWED:
+        _say(f"{error.filename} may not be read or written ({error.strerror}); change it or the place")
+        return UNAVAILABLE
+    if isinstance(error, OSError) and error.filename and error.errno in _IN_THE_WAY:
+        _say(f"{error.filename} is in the way ({error.strerror}); remove it, or choose another place")
         return BAD_INPUT
     _say(
         f"unexpected {type(error).__name__}: {_one_line(error)}; this is a bug: please report it with "

@@ -1,5 +1,6 @@
 """How commands end: exit codes, one sentence, no traceback; interrupts and closed pipes."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -149,6 +150,26 @@ def test_a_full_disk_is_storage_that_is_unavailable(capsys: pytest.CaptureFixtur
 
     assert run(full, ["log"]) == 6
     assert "no space is left for /tmp/spill" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (errno.EACCES, 6, "out/anneal.json may not be read or written"),
+        (errno.EROFS, 6, "out/anneal.json may not be read or written"),
+        (errno.EISDIR, 2, "out/anneal.json is in the way"),
+        (errno.ENOTDIR, 2, "out/anneal.json is in the way"),
+        (errno.EIO, 1, "this is a bug"),
+    ],
+)
+def test_what_the_file_system_refuses_is_no_bug(
+    capsys: pytest.CaptureFixture[str], number: int, code: int, said: str
+) -> None:
+    def refused() -> None:
+        raise OSError(number, os.strerror(number), "out/anneal.json")
+
+    assert run(refused, ["log"]) == code
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM])
