@@ -50,8 +50,8 @@ def write_shadow(
 
     With `checkpoints` an interrupted stream continues, bit for bit, from the last chunk that was kept.
     A chunk whose loss is not finite or exceeds the mean of the last eight by `most_rise` nats ends the
-    stream: the step before it is taken back. So does a gradient that is not finite, which is not applied.
-    `progress` counts chunks, first those that were kept, and shows their losses.
+    stream: the step before it is taken back. So does a gradient or a step that is not finite, which is not
+    applied. `progress` counts chunks, first those that were kept, and shows their losses.
 
     Raises `TooLittleText` for a text without a chunk, `Exploded` when the very first chunk cannot be learned.
     """
@@ -73,6 +73,9 @@ def write_shadow(
             break
         step = params.step_size / norm if params.normalise and norm > 0 else params.step_size
         moved = [delta - step * gradient for delta, gradient in zip(state.deltas, gradients, strict=True)]
+        if not all(bool(torch.isfinite(delta).all()) for delta in moved):
+            stopped = f"the step of chunk {done} was not finite and was not applied"
+            break
         state = _State(moved, state.deltas, [*state.losses, loss])
         progress(len(state.losses), len(chunks), loss=loss)
         if checkpoints is not None and time.monotonic() - kept_at >= checkpoints.seconds:

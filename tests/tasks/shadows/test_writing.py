@@ -17,6 +17,7 @@ from tasks.shadows import (
     ShadowParams,
     TextSource,
     attached,
+    load_shadow,
     mean_loss,
     new_shadow,
     open_shadow,
@@ -134,6 +135,23 @@ def test_a_loss_that_is_not_finite_stops_the_stream(host: Host, zero: Shadow, to
     stopped = write_shadow(host, zero, poisoned, PARAMS)
     assert "chunk 3 was nan" in stopped.stopped
     assert all(bool(torch.isfinite(delta).all()) for delta in stopped.deltas)
+
+
+def test_a_step_that_is_not_finite_is_not_applied_even_if_it_is_the_last(
+    host: Host, zero: Shadow, tokens_T: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = PARAMS.model_copy(update={"step_size": 1_000.0, "chunks": 2})
+    gradients = iter([1e-6, 1e37])  # which a thousand times is beyond float32
+
+    def steep(_host: Host, shadow: Shadow, *_: object) -> tuple[float, list[Tensor]]:
+        number = next(gradients)
+        return 1.0, [torch.full_like(delta, number) for delta in shadow.deltas]
+
+    monkeypatch.setattr("tasks.shadows.writing._gradients", steep)
+    stopped = write_shadow(host, zero, tokens_T, wide)
+    assert stopped.stopped == "the step of chunk 1 was not finite and was not applied"
+    assert len(stopped.losses) == 1
+    assert load_shadow(stopped.to_bytes(), host).norms() == stopped.norms()
 
 
 def test_a_damaged_checkpoint_or_one_of_another_shape_starts_over(
