@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from store import Ref, Store
 from store.errors import ElementNotFound
+from store.paths import usable_path
 from tasks.corpus import CorpusParams, Document, Skipped, load_shard, open_report, open_source
 from tasks.errors import BadCorpus
 from tasks.shadows.params import TextSource
@@ -25,16 +26,18 @@ def read_documents(store: Store, source: TextSource) -> list[Document]:
     else:
         raise BadCorpus("no text is named; give a corpus or the path of text files")
     seen: set[str] = set()
-    kept = []
+    kept, skipped = [], ""
     for document in found:
-        if document.name.startswith(source.prefix) and document.digest not in seen:
+        if isinstance(document, Skipped):
+            skipped = skipped or f" that can be used ({document.name}: {document.reason})"
+        elif document.name.startswith(source.prefix) and document.digest not in seen:
             seen.add(document.digest)
             kept.append(document)
     if not kept:
         what = source.corpus or str(source.path)
         if source.prefix:
             raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
-        raise BadCorpus(f"{what} has no text; give another")
+        raise BadCorpus(f"{what} has no text{skipped}; give another")
     return kept
 
 
@@ -43,7 +46,7 @@ def digest_of(documents: Sequence[Document]) -> str:
     return hashlib.sha256("\n".join(document.digest for document in documents).encode()).hexdigest()
 
 
-def _of_corpus(store: Store, name: str) -> Iterator[Document]:
+def _of_corpus(store: Store, name: str) -> Iterator[Document | Skipped]:
     row = store.catalog().latest(f"corpus/{name}/report")
     if row is None:
         raise ElementNotFound(f"{store.url} has no corpus {name}; make it with `cellar corpus build`")
@@ -55,17 +58,15 @@ def _of_shard(store: Store, shard: Ref) -> list[Document]:
     return load_shard(store.read(shard))
 
 
-def _of_files(source: TextSource) -> Iterator[Document]:
+def _of_files(source: TextSource) -> Iterator[Document | Skipped]:
     assert source.path is not None
-    single = not source.path.is_dir()
+    path = usable_path(source.path, BadCorpus, "the path of a text")
+    single = not path.is_dir()
     params = CorpusParams(
         name="text",
         reader="text" if single else "folder",
-        path=source.path,
+        path=path,
         max_characters=_MOST_CHARACTERS,
         **({} if single else {"pattern": source.pattern}),
     )
-    for item in open_source(params).items():
-        if isinstance(item, Skipped):
-            continue
-        yield item
+    yield from open_source(params).items()

@@ -88,3 +88,25 @@ def test_text_comes_from_files_a_folder_or_a_corpus_and_has_one_digest(store: St
         read_documents(store, TextSource(path=tmp_path / "empty.txt"))
     with pytest.raises(ValueError, match="not both"):
         TextSource(corpus="wines", path=folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"\xff\xfe\x00", "not UTF-8"), (b"a\0b", "contains NUL characters")]
+)
+def test_why_a_file_holds_no_text_is_said(store: Store, tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "notes.txt").write_bytes(content)
+    for path in (tmp_path / "notes.txt", tmp_path):
+        with pytest.raises(BadCorpus, match=rf"has no text that can be used \(.*: {reason}\)"):
+            read_documents(store, TextSource(path=path))
+
+
+def test_a_path_below_the_home_folder_is_that_of_a_file_or_a_folder(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.txt").write_text("a cask")
+    for path in ("~/notes", "~/notes/one.txt"):
+        assert [one.text for one in read_documents(store, TextSource(path=Path(path)))] == ["a cask"]
+    with pytest.raises(BadCorpus, match="zero byte"):
+        read_documents(store, TextSource(path=Path("a\0b")))
