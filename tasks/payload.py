@@ -1,13 +1,16 @@
 """Safetensors payloads that describe themselves: tensors and one JSON record in the header."""
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load, save, save_file
 from torch import Tensor, nn
 
 from tasks.errors import BadPayload
@@ -38,6 +41,20 @@ def unpack_tensors(payload: bytes, *, what: str) -> tuple[dict[str, Tensor], dic
         return load(payload), record
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SafetensorError) as error:
         raise BadPayload(f"the payload is not a {what}: {error}; check the reference") from error
+
+
+def save_weights(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write a file of weights as transformers does; raises `OSError` where the system does not take it.
+
+    The library tells a full disk in words alone, which nobody would recognise.
+    """
+    try:
+        save_file(dict(tensors), path, {"format": "pt"})
+    except SafetensorError as error:
+        if (found := re.search(r"os error (\d+)", str(error))) is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 @contextmanager

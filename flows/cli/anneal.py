@@ -169,21 +169,26 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
         The new folder.
     """
     from flows.errors import UsageError
-    from flows.hosts import open_host
+    from flows.hosts import host_ref, open_host
     from flows.params import load_params
     from flows.watch import watching
+    from store.transfer import check_folder_at
     from tasks.hosts.step import host_folder
-    from tasks.shadows.step import merge_shadows
+    from tasks.shadows import stack_refs
 
     if not names:
         raise UsageError("which shadows? For example: cellar anneal merge domain --out build/merged")
     chosen = load_params(params, set_ or ())
+    check_folder_at(out)
     store, settings = session.open_store(), session.settings
+    host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)
+    from tasks.shadows.step import merge_shadows
+
     with watching(session.progress):
-        host = open_host(settings, store, chosen.host)
+        host = open_host(settings, store, chosen.host, host_at)
         folder = host_folder(settings.hosts, host.ref)
         with session.progress("merge", "files") as progress:
-            refs, changed = merge_shadows(store, host, folder, names, out, progress=progress)
+            changed = merge_shadows(store, host, folder, refs, out, progress=progress)
     lines = [*(f"shadow  {ref}" for ref in refs), f"host    {host.ref}"]
     lines.append(f"wrote   {out}, {counted(changed, 'layer')}")
     made = {"shadows": [str(ref) for ref in refs], "host": str(host.ref), "out": str(out), "changed": changed}

@@ -39,7 +39,7 @@ def attach(*names: str, to: To, session: Injected) -> None:
     if not names:
         raise UsageError("which shadows? For example: cellar anneal attach domain --to reader")
     store = session.open_store(by="anneal attach")
-    _told(session, to, attach_shadows(store, to, stack_refs(store, names)))
+    _told(session, to, attach_shadows(store, to, stack_refs(store, names, repeated=True)))
 
 
 def detach(*names: str, from_: From, all_: All = False, session: Injected) -> None:
@@ -132,18 +132,21 @@ def continue_text(
         How far.
     """
     from flows.errors import UsageError
-    from flows.hosts import open_host
+    from flows.hosts import host_ref, open_host
     from flows.params import load_params
     from flows.watch import watching
-    from tasks.anneal import before_and_after
+    from tasks.shadows import stack_refs
 
     if not names or not text.strip() or not 0 < tokens <= 1_024:
         raise UsageError('name shadows, and give --text "..." and up to 1024 --tokens')
     chosen = load_params(params, set_ or ())
     store = session.open_store()
+    host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)
+    from tasks.anneal import before_and_after
+
     with watching(session.progress):
-        host = open_host(session.settings, store, chosen.host)
-        refs, before, after = before_and_after(store, host, names, text, tokens=tokens)
+        host = open_host(session.settings, store, chosen.host, host_at)
+        before, after = before_and_after(store, host, refs, text, tokens=tokens)
     made = {"shadows": [str(ref) for ref in refs], "text": text, "with": after, "without": before}
     told = (f"{name:<8} {' '.join(found.split())}" for name, found in (("with", after), ("without", before)))
     lines = [*(f"shadow   {ref}" for ref in refs), *told]

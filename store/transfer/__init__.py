@@ -9,7 +9,7 @@ from store.transfer.check import CheckedExport
 from store.transfer.choice import Choice
 from store.transfer.copy import CopyReport, copy_snapshot
 from store.transfer.export import ExportReport, export_snapshot
-from store.transfer.sink import check_destination
+from store.transfer.sink import check_destination, check_folder_at, folder_at
 
 __all__ = [
     "CheckedExport",
@@ -18,6 +18,8 @@ __all__ = [
     "ExportReport",
     "check_archive",
     "check_destination",
+    "check_folder_at",
     "copy_snapshot",
     "export_snapshot",
+    "folder_at",
 ]

@@ -97,7 +97,7 @@ def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
     read-only.
     """
     check_destination(path)
-    hidden = path.with_name(f".{path.name}.{secrets.token_hex(_DIGITS // 2)}.partial")
+    hidden = _hidden(path)
     with _translated(path):
         with _alone(path):
             _sweep(path)
@@ -109,6 +109,53 @@ def sink_at(path: Path) -> Iterator[TarSink | FolderSink]:
         finally:
             sink.close()
             _remove(hidden)
+
+
+@contextmanager
+def folder_at(path: Path) -> Iterator[Path]:
+    """Give a new folder that is at `path` once the block has ended well; its parents are made.
+
+    As with `sink_at` nothing is at `path` before, and what a killed process left beside it is removed by the
+    next one. Raises `InputError` as `check_folder_at` does, and `StorageUnavailable` as `sink_at`.
+    """
+    check_folder_at(path)
+    hidden = _hidden(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(path):
+            _sweep(path)
+            hidden.mkdir()
+            handle = os.open(hidden, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(handle, fcntl.LOCK_EX)  # tells the sweep of another process that we are alive
+        try:
+            yield hidden
+            with _alone(path):
+                hidden.rename(path)
+        finally:
+            os.close(handle)
+            if hidden.is_dir():
+                _remove(hidden)
+    except OSError as error:
+        raise storage_error(error, "write", path.name, f"file:{path.parent}") from error
+
+
+def check_folder_at(path: Path) -> None:
+    """Raise what `folder_at` would at once: `InputError` where no new folder can be; nothing is made."""
+    if path.name in ("", ".."):
+        raise InputError(f"{path} is no name for a new folder; give one")
+    if os.path.lexists(path):
+        raise InputError(f"{path} is there already; give a folder that is not")
+    there = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    if not there.is_dir():
+        raise InputError(f"{there} is no folder, so that {path} cannot be made; give another folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(
+            f"nothing can be written in {there}, so that {path} cannot be made; give another folder"
+        )
+
+
+def _hidden(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(_DIGITS // 2)}.partial")
 
 
 @contextmanager

@@ -28,7 +28,6 @@ from tasks.shadows import (
     foundation,
     open_shadow,
     shadow_element,
-    stack_refs,
     standing_on,
 )
 
@@ -143,14 +142,13 @@ def objective_of(
 
 
 def before_and_after(
-    store: Store, host: "Host", names: Sequence[str], text: str, *, tokens: int
-) -> tuple[list[Ref], str, str]:
+    store: Store, host: "Host", refs: Sequence[Ref], text: str, *, tokens: int
+) -> tuple[str, str]:
     """The greedy continuations of a text by the host alone, and with these shadows attached in order."""
-    refs = stack_refs(store, names)
     ids_T = torch.tensor(host.encode(text))
     with standing_on(store, host, refs):
         after = continuation(host, ids_T, tokens)
-    return list(refs), continuation(host, ids_T, tokens), after
+    return continuation(host, ids_T, tokens), after
 
 
 def _figures(scored: Scored, place: int) -> dict[str, float]:

@@ -11,11 +11,11 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
 from torch import Tensor
 
 from tasks.errors import BadHost
 from tasks.hosts.folder import TOKENIZER
+from tasks.payload import save_weights
 
 WEIGHTS = "model.safetensors"
 
@@ -52,7 +52,7 @@ def convert_gguf(path: Path, folder: Path) -> None:
             )
             tokenizer: Any = AutoTokenizer.from_pretrained(source, gguf_file=name, local_files_only=True)
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(_untied(model.state_dict()), folder / WEIGHTS, {"format": "pt"})
+        save_weights(_untied(model.state_dict()), folder / WEIGHTS)
         # The numbers are no longer quantised, and a description that says so would be believed.
         model.config.__dict__.pop("quantization_config", None)
         model.config.architectures = [type(model).__name__]

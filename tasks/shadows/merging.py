@@ -1,16 +1,16 @@
 """A host with a shadow added to its weights, as a Hugging Face directory of its own."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from store.transfer import folder_at
 from tasks.errors import BadHost
+from tasks.payload import save_weights
 from tasks.progress import Progress, silent
 from tasks.shadows.shadow import Shadow
 
@@ -24,10 +24,9 @@ def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progr
     Tensors keep their dtype: sums are made in float32 and rounded once. Configuration, tokenizer and other
     JSON files are copied. `progress` counts files of weights. Returns how many matrices were changed.
 
-    Raises `BadHost` when `out` is there already, or a matrix is not in the files under its name.
+    Raises `BadHost` when a matrix is not in the files under its name, and as `store.transfer.folder_at` where
+    `out` is there already.
     """
-    if out.exists():
-        raise BadHost(f"{out} is there already; give a folder that is not")
     changes: dict[str, list[tuple[Tensor, float]]] = {}
     for shadow in shadows:
         for name, delta, alpha, active in zip(
@@ -35,10 +34,7 @@ def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progr
         ):
             if active:
                 changes.setdefault(f"{name}.weight", []).append((delta, alpha))
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    with folder_at(out) as partial:
         for path in sorted(folder.glob(_BESIDE)):
             shutil.copyfile(path, partial / path.name)
         files = sorted(folder.glob(_WEIGHTS))
@@ -49,9 +45,6 @@ def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progr
         if found != set(changes):
             missing = min(set(changes) - found)
             raise BadHost(f"{folder} has no tensor {missing}; save the model again with transformers")
-        partial.rename(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return len(found)
 
 
@@ -72,5 +65,5 @@ def _merge_file(path: Path, changes: dict[str, list[tuple[Tensor, float]]], targ
                 raise BadHost(f"{name} in {path} is {tuple(summed.shape)}, its shadow {tuple(delta.shape)}")
             summed = torch.add(summed, delta.cpu(), alpha=alpha)
         tensors[name] = summed.to(tensors[name].dtype)
-    save_file(tensors, target, {"format": "pt"})
+    save_weights(tensors, target)
     return set(mine)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from store import Ref, Store
+from tasks.errors import BadStack
 from tasks.shadows.attachment import attached
 from tasks.shadows.kept import is_stack, open_stack
 from tasks.shadows.opening import KIND, find_shadow, open_shadow
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"@[0-9a-f]{64}$")
 
 
-def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
+def stack_refs(store: Store, names: Sequence[Ref | str], *, repeated: bool = False) -> tuple[Ref, ...]:
     """The shadows that names mean, in their order: the newest of a name, or all that head:NAME has attached.
 
     A reference, also written out (`shadow/docs@<version>`), means that version. Raises `ElementNotFound`
-    where one is missing, and as `open_stack`.
+    where one is missing, `BadStack` where one comes twice and is not to be `repeated`, since it would be
+    added twice, and as `open_stack`.
     """
     refs: list[Ref] = []
     for name in names:
@@ -32,6 +34,9 @@ def stack_refs(store: Store, names: Sequence[Ref | str]) -> tuple[Ref, ...]:
             refs.append(find_shadow(store, Ref.parse(f"{KIND}{name.removeprefix(KIND)}")))
         else:
             refs.append(find_shadow(store, name))
+    if not repeated and len(set(refs)) < len(refs):
+        twice = next(ref for ref in refs if refs.count(ref) > 1)
+        raise BadStack(f"{twice.name} is named twice, and would be added twice; name it once")
     return tuple(refs)
 
 

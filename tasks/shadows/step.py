@@ -111,11 +111,11 @@ def merge_shadows(
     store: Store,
     host: "Host",
     folder: Path,
-    names: Sequence[Ref | str],
+    refs: Sequence[Ref],
     out: Path,
     *,
     progress: Progress = silent,
-) -> tuple[list[Ref], int]:
+) -> int:
     """Write the host of `folder` with all of these shadows in its weights into `out`; see `merge`."""
-    opened = [open_shadow(store, ref, host) for ref in stack_refs(store, names)]
-    return [ref for ref, _ in opened], merge(folder, [shadow for _, shadow in opened], out, progress=progress)
+    opened = [open_shadow(store, ref, host)[1] for ref in refs]
+    return merge(folder, opened, out, progress=progress)

@@ -26,7 +26,7 @@ from store.errors import (
 from store.format import encode_format, pack_key, sha256
 from store.keys import read_private_key, write_key_pair
 from store.transfer import Choice, export_snapshot
-from store.transfer.sink import sink_at
+from store.transfer.sink import check_folder_at, folder_at, sink_at
 from store.trust import sign_snapshot, verify_snapshot
 from tests.e2e.workplace import mounted
 from tests.seaweedfs import S3Server
@@ -295,6 +295,43 @@ def test_an_export_that_is_being_written_is_not_swept_by_another(
         slow.finish()
     assert (tmp_path / "x.tar").read_bytes() != whole
     assert (tmp_path / "x.tar").read_bytes().startswith(header("format.json", 0))
+
+
+def test_a_new_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "made" / "model"
+    theirs = tmp_path / "made" / f".model.{'a' * 16}.partial"
+    with folder_at(out) as first:
+        (first / "one").write_text("1")
+        with pytest.raises(InputError, match="exists"), folder_at(out):
+            out.symlink_to("nowhere")
+        out.unlink()
+        assert list(out.parent.iterdir()) == [first], "who is at work is not swept"
+        theirs.mkdir()
+        (theirs / "rest").write_text("of a killed process")
+    assert [path.name for path in out.iterdir()] == ["one"]
+    with pytest.raises(KeyboardInterrupt), folder_at(tmp_path / "made" / "other"):
+        raise KeyboardInterrupt
+    out.rename(tmp_path / "kept")
+    with folder_at(out):
+        pass
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["model"]
+
+
+def test_where_no_new_folder_can_be_is_said_and_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name, said in (
+        ("file", "is there already"),
+        ("link", "is there already"),
+        ("file/a/b", "file is no folder"),
+        ("link/a", "link is no folder"),
+        ("new/..", "no name for a new folder"),
+        (".", "is there already"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check_folder_at(tmp_path / name)
+    check_folder_at(tmp_path / "new" / "a")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
 
 
 def test_a_full_disk_leaves_no_export(source: Store, snapshot: Snapshot, tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ GONE = ("--set", 'anneal.retention=[{"path": "gone.txt"}]')
         (("facts", *SEARCH, "--set", 'shadow.onto=["gone"]'), 4, "has no shadow/gone"),
         (("write", "--source", "gone.txt"), 2, "gone.txt"),
         (("write",), 2, "no text is named"),
+        (("write", "--set", 'shadow.domain={"path": ""}'), 2, "it is empty; give a path"),
         (("consolidate", *CASKS), 2, "set anneal.retention"),
         (("consolidate", *CASKS, "--set", 'anneal.retention=[{"corpus": "docs"}]'), 4, "has no corpus docs"),
         (("eval", *CASKS), 2, "set anneal.retention"),
@@ -177,6 +178,34 @@ def test_texts_that_are_not_there_are_said_before_anything_is_started(
     assert cellar("host", "add", "tiny", "mine")[0] == 0
     command, *rest = arguments
     found, _, err = cellar("anneal", command, *SMALL, *rest)
+    assert found == code, err
+    assert sentence in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("merge", "casks", "--out", "mine"), 2, "mine is there already"),
+        (("merge", "casks", "--out", "link"), 2, "link is there already"),
+        (("merge", "casks", "--out", "casks.txt/new"), 2, "casks.txt is no folder"),
+        (("merge", "casks", "--out", "new"), 4, "has no shadow/casks"),
+        (("continue", "casks", "--text", "the 7th cask"), 4, "has no shadow/casks"),
+        (("continue", "head:reader", "--text", "the 7th cask"), 4, "no snapshot, tag or head"),
+    ],
+)
+def test_what_is_missing_or_in_the_way_is_said_before_the_host_is_opened(
+    cellar: Cellar,
+    workplace: Path,
+    text: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    sentence: str,
+) -> None:
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    (workplace / "link").symlink_to("nowhere")
+    monkeypatch.setattr("flows.hosts.open_host", None)
+    found, _, err = cellar("anneal", *arguments, *SMALL)
     assert found == code, err
     assert sentence in err
 

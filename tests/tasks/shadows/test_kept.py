@@ -52,6 +52,16 @@ def test_what_is_attached_stays_in_order_and_is_found_by_its_head(store: Store, 
     assert (last.note.action, last.note.why) == ("attach", "attach one")
 
 
+def test_one_that_is_named_twice_is_refused_where_it_would_be_added_twice(store: Store, host: Host) -> None:
+    one, two = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two")))
+    attach_shadows(store, "reader", [one, two])
+    for names in (["one", "two", "one"], ["head:reader", "two"], [one, "one"]):
+        with pytest.raises(BadStack, match=r"shadow/(one|two) is named twice, and would be added twice"):
+            stack_refs(store, names)
+    assert stack_refs(store, ["head:reader", "two"], repeated=True) == (one, two, two)
+    assert attach_shadows(store, "reader", [one, one]).stack.shadows == (one, two)
+
+
 def test_attaching_again_takes_the_newest_version_in_its_place(store: Store, host: Host) -> None:
     one, two = (publish(store, host, name, seed) for seed, name in enumerate(("one", "two")))
     kept = attach_shadows(store, "reader", [one, two])

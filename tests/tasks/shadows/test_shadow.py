@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from store import Store
-from store.errors import ElementNotFound
+from store.errors import ElementNotFound, InputError
 from tasks.errors import BadHost, BadPayload, UnfitHost
 from tasks.hosts import Host, read_manifest
 from tasks.payload import pack_tensors, unpack_tensors
@@ -142,7 +142,8 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     host: Host, host_folder: Path, shadow: Shadow, tmp_path: Path
 ) -> None:
     shadow = shadow.scaled([0.5, 0.0, 1.2])
-    out = tmp_path / "merged"
+    out = tmp_path / "new" / "merged"
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     assert merge(host_folder, [shadow], out) == 2
     with attached(host, shadow):
         expected = logits(host)
@@ -151,8 +152,9 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     torch.testing.assert_close(merged(ids).logits, expected, rtol=0, atol=1e-5)
     changed = read_manifest(host_folder).difference(read_manifest(out))
     assert changed == "2 of 56 tensors differ, the first is model.layers.1.mlp.down_proj.weight"
-    with pytest.raises(BadHost, match="is there already"):
-        merge(host_folder, [shadow], out)
+    for taken in (out, tmp_path / "gone"):
+        with pytest.raises(InputError, match="is there already"):
+            merge(host_folder, [shadow], taken)
     with pytest.raises(BadHost, match=r"has no tensor elsewhere\.weight"):
         merge(host_folder, [replace(shadow, names=("elsewhere", *shadow.names[1:]))], tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir() if "other" in path.name) == []
