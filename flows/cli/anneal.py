@@ -172,6 +172,7 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
     from flows.hosts import host_ref, open_host
     from flows.params import load_params
     from flows.watch import watching
+    from store.paths import usable_path
     from store.transfer import check_folder_at
     from tasks.hosts.step import host_folder
     from tasks.shadows import stack_refs
@@ -179,6 +180,7 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
     if not names:
         raise UsageError("which shadows? For example: cellar anneal merge domain --out build/merged")
     chosen = load_params(params, set_ or ())
+    out = usable_path(out, UsageError, "--out")
     check_folder_at(out)
     store, settings = session.open_store(), session.settings
     host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)

@@ -26,7 +26,8 @@ def read_documents(store: Store, source: TextSource) -> list[Document]:
     else:
         raise BadCorpus("no text is named; give a corpus or the path of text files")
     seen: set[str] = set()
-    kept, skipped = [], ""
+    kept: list[Document] = []
+    skipped = ""
     for document in found:
         if isinstance(document, Skipped):
             skipped = skipped or f" that can be used ({document.name}: {document.reason})"

@@ -188,6 +188,8 @@ def test_texts_that_are_not_there_are_said_before_anything_is_started(
         (("merge", "casks", "--out", "mine"), 2, "mine is there already"),
         (("merge", "casks", "--out", "link"), 2, "link is there already"),
         (("merge", "casks", "--out", "casks.txt/new"), 2, "casks.txt is no folder"),
+        (("merge", "casks", "--out", "a\0b"), 2, "--out holds a zero byte"),
+        (("merge", "casks", "--out", "a" * 300), 2, "is too long for a path"),
         (("merge", "casks", "--out", "new"), 4, "has no shadow/casks"),
         (("continue", "casks", "--text", "the 7th cask"), 4, "has no shadow/casks"),
         (("continue", "head:reader", "--text", "the 7th cask"), 4, "no snapshot, tag or head"),
