@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from flows.cli.evidence import indexed_snapshot
+from flows.cli.given_text import given_text
 from flows.cli.launch import Injected
 
 if TYPE_CHECKING:
@@ -42,12 +43,13 @@ def ask(
 
     if not words:
         raise UsageError('what are the words? For example: cellar ask "least squares solution"')
+    question = given_text(" ".join(words), "the question")
     store = session.open_store()
     chosen = indexed_snapshot(session, snapshot)
     asker = Asker(chosen, Index.open(store, chosen))
-    hits = asker.ask(" ".join(words), k=top, context_tokens=context)
+    hits = asker.ask(question, k=top, context_tokens=context)
     session.emit(
-        {"snapshot": chosen.id, "words": " ".join(words), "hits": [_record(hit) for hit in hits]},
+        {"snapshot": chosen.id, "words": question, "hits": [_record(hit) for hit in hits]},
         [] if hits else ["nothing in this snapshot comes near these words"],
     )
     if not session.as_json:

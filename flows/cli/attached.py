@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from flows.cli.given_text import given_text
 from flows.cli.launch import Flag, Injected, ParamsFile, Set
 from flows.cli.shadow_lines import checked, shadow_in_short, shadow_lines, shadow_record, shadow_row
 from flows.formatting import columns
@@ -139,6 +140,7 @@ def continue_text(
 
     if not names or not text.strip() or not 0 < tokens <= 1_024:
         raise UsageError('name shadows, and give --text "..." and up to 1024 --tokens')
+    text = given_text(text, "--text")
     chosen = load_params(params, set_ or ())
     store = session.open_store()
     host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)

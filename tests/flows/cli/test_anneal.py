@@ -192,6 +192,7 @@ def test_texts_that_are_not_there_are_said_before_anything_is_started(
         (("merge", "casks", "--out", "a" * 300), 2, "is too long for a path"),
         (("merge", "casks", "--out", "new"), 4, "has no shadow/casks"),
         (("continue", "casks", "--text", "the 7th cask"), 4, "has no shadow/casks"),
+        (("continue", "casks", "--text", "caf\udce9"), 2, "--text holds bytes that are no UTF-8"),
         (("continue", "head:reader", "--text", "the 7th cask"), 4, "no snapshot, tag or head"),
     ],
 )

@@ -41,3 +41,10 @@ def test_without_a_pin_the_question_can_name_its_snapshot(cellar: Cellar, workpl
 
     assert code == 2
     assert "run `cellar snapshot pin` first, or name a snapshot with --snapshot" in err
+
+
+def test_a_question_in_another_encoding_is_refused(cellar: Cellar, workplace: Path) -> None:
+    code, _, err = cellar("ask", "caf\udce9")
+
+    assert (code, "the question holds bytes that are no UTF-8" in err) == (2, True), err
+    assert list(workplace.iterdir()) == []
