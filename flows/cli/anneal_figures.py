@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _BAR = 24
 _MOST_ALPHA = 1.2
+_SHOWN = 160
+"""Characters of a text on a card."""
 
 
 def evaluate_shadow(
@@ -46,13 +48,19 @@ def cumulate_shadows(
 
 
 def cumulative_lines(result: dict[str, Any]) -> list[str]:
-    """What each domain gained when it was learned and at the end, and what later ones took."""
-    rows: list[tuple[str, ...]] = [("", "gain when learned", "gain at the end", "forgotten", "drift then")]
+    """What each domain gained before its turn, when it was learned and at the end, and what later ones took.
+
+    The end is the sum of the first two less what was forgotten.
+    """
+    head = ("", "gain before its turn", "gain when learned", "forgotten", "gain at the end", "drift then")
+    rows: list[tuple[str, ...]] = [head]
     drift = result["drift_by_stage"][1:]
     for domain, then in zip(result["order"], drift, strict=True):
-        figures = (result["cumulative"][domain][name] for name in ("gain_own_stage", "gain_end", "forgotten"))
+        names = ("before_own_stage", "gain_own_stage", "forgotten", "gain_end")
+        figures = (result["cumulative"][domain][name] for name in names)
         rows.append((domain, *(f"{figure:+.4f}" for figure in figures), f"{then:+.4f}"))
-    return [*columns(rows), "nats per token; forgotten: how much later domains raised the loss again"]
+    said = "before its turn: what earlier domains did; forgotten: how much later ones raised the loss again"
+    return [*columns(rows), f"nats per token; {said}"]
 
 
 def anneal_lines(result: dict[str, Any]) -> list[str]:
@@ -74,8 +82,19 @@ def anneal_lines(result: dict[str, Any]) -> list[str]:
     lines += ["", *alpha_lines(result["anatomy"]["layers"])]
     lines.append(f"late to early median: {'-' if ratio is None else f'{ratio:.2f}'}")
     for card in result["cards"]:
-        lines += ["", *(f"{name:<9} {' '.join(card[name].split())[-160:]}" for name in card)]
+        lines += ["", *(f"{name:<9} {shown}" for name, shown in card_lines(card))]
     return lines
+
+
+def card_lines(card: dict[str, str]) -> list[tuple[str, str]]:
+    """The end of a beginning, and the starts of what goes on from there: in truth, before and after."""
+    texts = {name: " ".join(card[name].split()) for name in ("beginning", "truth", "before", "after")}
+    beginning = texts.pop("beginning")
+    cut = beginning if len(beginning) <= _SHOWN else f"... {beginning[-_SHOWN:]}"
+    goes_on = [
+        (name, text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...") for name, text in texts.items()
+    ]
+    return [("beginning", cut), *goes_on]
 
 
 def alpha_lines(layers: list[dict[str, float]]) -> list[str]:

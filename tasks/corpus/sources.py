@@ -84,6 +84,7 @@ def open_source(params: CorpusParams) -> Source:
     files = list_files(path, patterns.get(params.reader, ()))
     if not files:
         raise BadCorpus(
-            f"no file below {path} matches {' or '.join(patterns[params.reader])}; nothing to read"
+            f"no file below {path} matches {' or '.join(patterns[params.reader])}; "
+            "nothing to read, give another folder or pattern"
         )
     return Source(params, {"": files})

@@ -11,6 +11,8 @@ from tasks.errors import BadCorpus
 from tasks.shadows.params import TextSource
 
 _MOST_CHARACTERS = 50_000_000
+_RECORDS = {".jsonl": "--jsonl", ".parquet": "--parquet"}
+"""Files that hold texts among other things, and the option of `cellar corpus build` that reads them."""
 
 
 def read_documents(store: Store, source: TextSource) -> list[Document]:
@@ -63,6 +65,11 @@ def _of_files(source: TextSource) -> Iterator[Document | Skipped]:
     assert source.path is not None
     path = usable_path(source.path, BadCorpus, "the path of a text")
     single = not path.is_dir()
+    if single and (option := _RECORDS.get(path.suffix.lower())) is not None:
+        raise BadCorpus(
+            f"{path} holds records, not text; make a corpus of it with `cellar corpus build {option} {path}` "
+            "and name that"
+        )
     params = CorpusParams(
         name="text",
         reader="text" if single else "folder",

@@ -110,3 +110,10 @@ def test_a_path_below_the_home_folder_is_that_of_a_file_or_a_folder(
         assert [one.text for one in read_documents(store, TextSource(path=Path(path)))] == ["a cask"]
     with pytest.raises(BadCorpus, match="zero byte"):
         read_documents(store, TextSource(path=Path("a\0b")))
+
+
+@pytest.mark.parametrize(("name", "option"), [("web.jsonl", "--jsonl"), ("web.PARQUET", "--parquet")])
+def test_records_are_not_learned_as_text(tmp_path: Path, name: str, option: str) -> None:
+    (tmp_path / name).write_text('{"id": "one", "text": "words"}\n')
+    with pytest.raises(BadCorpus, match=f"cellar corpus build {option}"):
+        read_documents(Store.create(str(tmp_path / "store")), TextSource(path=tmp_path / name))
