@@ -116,7 +116,7 @@ def test_a_program_of_one_s_own_is_published_and_run(cellar: Cellar, workplace: 
 @pytest.mark.parametrize(
     ("text", "code", "sentence"),
     [
-        (None, 2, "p.json cannot be read"),
+        (None, 2, "p.json does not exist; give a JSON file"),
         ("{}", 2, "this is no skill program: its format is not cellar.skill/1"),
         (json.dumps({**GCD, "arity": 99}), 2, "its arity is not 0 to 16"),
         (json.dumps({**GCD, "host": "rm"}), 2, "a field ['host'] that means nothing"),
