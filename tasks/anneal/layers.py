@@ -188,7 +188,7 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
     flat_nD = x.reshape(-1, width)
     made_nD = torch.empty_like(flat_nD)
     rows = max(1, _IN_CACHE // width) if x.device.type == "cpu" else max(1, len(flat_nD))
-    for part_pD, out_pD in zip(flat_nD.split(rows), made_nD.split(rows), strict=True):
+    for part_pD, out_pD in zip(torch.split(flat_nD, rows), torch.split(made_nD, rows), strict=True):
         wide_pD = part_pD.float()
         size_p1 = torch.linalg.vector_norm(wide_pD, dim=-1, keepdim=True)
         scale_p1 = size_p1.square_().div_(width).add_(norm.variance_epsilon).rsqrt_()
