@@ -1,6 +1,7 @@
 """Lean layers compute what the host's own do, and are taken only where they do."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from transformers import (
 )
 
 from store import Ref
-from tasks.anneal import Population, plain_losses
+from tasks.anneal import Population, layers, plain_losses
 from tasks.anneal.layers import HostLayer, LeanLayer
 from tasks.anneal.suffix import Suffix
 from tasks.hosts import Host
@@ -133,3 +134,16 @@ def test_layers_whose_norms_are_of_another_kind_are_left_to_the_host(
     assert {type(layer) for layer in population._suffix._layers} == {HostLayer}
     expected = plain_losses(host, shadow, ALPHAS_PL, ids_NT, scored=6)
     np.testing.assert_allclose(population.losses(ALPHAS_PL), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_norms_in_parts_are_the_bits_of_norms_at_once(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = torch.Generator().manual_seed(1)
+    norm = SimpleNamespace(weight=torch.randn(24, generator=draws).to(dtype), variance_epsilon=1e-5)
+    states_rTD = torch.randn(3, 7, 24, generator=draws).to(dtype)
+    at_once = layers._normed(norm, states_rTD)
+    monkeypatch.setattr(layers, "_IN_CACHE", 5 * 24)
+    assert torch.equal(layers._normed(norm, states_rTD), at_once)
+    assert torch.equal(layers._normed(norm, states_rTD[:, :2]), at_once[:, :2])
