@@ -119,7 +119,8 @@ def evaluate_stages(
                 stack.enter_context(attached(host, opened[count - 1][1]))
             for text, chunks_NT in parts.items():
                 losses_N = chunk_losses(
-                    *(host, chunks_NT),
+                    host,
+                    chunks_NT,
                     unfinished=unfinished,
                     part=f"{count} {text}",
                     progress=part_of(progress, done, total),

@@ -89,7 +89,11 @@ def evaluate_shadow(
     with standing_on(store, host, foundation(store, written_ref)):
         searched = {
             name: search_alphas(
-                *(name, host, full, texts, anneal),
+                name,
+                host,
+                full,
+                texts,
+                anneal,
                 progress=part_of(progress, sum(budgets[:place]), total),
                 checkpoints=unfinished.part(f"search {name}"),
             )
@@ -97,12 +101,17 @@ def evaluate_shadow(
         }
         alphas |= {name: found.alphas_L for name, found in searched.items()}
         losses = _losses(
-            *(host, full, {"host": np.zeros(len(full.layers)), **alphas}, parts),
+            host,
+            full,
+            {"host": np.zeros(len(full.layers)), **alphas},
+            parts,
             unfinished,
             part_of(progress, sum(budgets), total),
         )
         made = cards(
-            *(host, scaled, parts["domain"]),
+            host,
+            scaled,
+            parts["domain"],
             count=sealed.cards,
             tokens=sealed.card_tokens,
             unfinished=unfinished,
@@ -165,7 +174,8 @@ def _losses(
         with attached(host, shadow.scaled(chosen.tolist())):
             for name, chunks_NT in parts.items():
                 losses[name][condition] = chunk_losses(
-                    *(host, chunks_NT),
+                    host,
+                    chunks_NT,
                     unfinished=unfinished,
                     part=f"{condition} {name}",
                     progress=part_of(progress, done, total),

@@ -126,7 +126,10 @@ def search_alphas(
         return objective_of("selection", host, written, texts, anneal)
 
     return run_search(
-        *(name, anneal, written.layers, lambda alphas_PL: objective()(alphas_PL)),
+        name,
+        anneal,
+        written.layers,
+        lambda alphas_PL: objective()(alphas_PL),
         progress=progress,
         checkpoints=checkpoints,
     )

@@ -71,7 +71,7 @@ def retrieve(
 
     kept = unfinished or Unfinished()
     return kept.rows(
-        *("retrieved", Retrieved, len(passages), lambda places: list(map(ask, places))), progress=progress
+        "retrieved", Retrieved, len(passages), lambda places: list(map(ask, places)), progress=progress
     )
 
 
@@ -107,7 +107,9 @@ def continue_passages(
 
     kept = unfinished or Unfinished()
     return kept.rows(
-        *(f"{condition} strings", CompositionSample, len(passages)),
+        f"{condition} strings",
+        CompositionSample,
+        len(passages),
         lambda places: list(map(score, places)),
         progress=progress,
     )

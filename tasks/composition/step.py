@@ -117,7 +117,8 @@ def evaluate_composition(
     rounds = 1 + len(WITHOUT) + len(WITH)
     unfinished = Unfinished(work_dir, f"{recipe} {params.name}", checkpoint_s)
     found = retrieve(
-        *(asker, passages),
+        asker,
+        passages,
         context_tokens=params.context_tokens,
         unfinished=unfinished,
         progress=turn_of(progress, 0, rounds),
@@ -130,14 +131,20 @@ def evaluate_composition(
     samples: list[CompositionSample] = []
     for turn, condition in enumerate(WITHOUT, start=1):
         samples += continue_passages(
-            *(host, passages, shown[condition], condition),
+            host,
+            passages,
+            shown[condition],
+            condition,
             unfinished=unfinished,
             progress=turn_of(progress, turn, rounds),
         )
     with standing_on(store, host, refs):
         for turn, (condition, like) in enumerate(WITH.items(), start=1 + len(WITHOUT)):
             samples += continue_passages(
-                *(host, passages, shown[like], condition),
+                host,
+                passages,
+                shown[like],
+                condition,
                 unfinished=unfinished,
                 progress=turn_of(progress, turn, rounds),
             )

@@ -167,7 +167,9 @@ def evaluate_facts(
                 if lesson_shadow is not None:
                     stack.enter_context(attached(host, lesson_shadow))
                 samples += ask_facts(
-                    *(host, facts, condition),
+                    host,
+                    facts,
+                    condition,
                     said_tokens=params.said_tokens,
                     unfinished=unfinished,
                     progress=report,
