@@ -25,6 +25,7 @@ from store.errors import InputError
 from tasks.memory import summarise
 from tests.e2e.workplace import ROOT
 from tests.flows.notices.receiver import SECRET, Receiver, receiving
+from tests.said import said
 
 FIELDS = {
     "text",
@@ -100,7 +101,7 @@ def test_a_receiver_that_cannot_now_is_asked_again(
     receiver.codes = list(codes)
     tell()
     assert len(receiver.messages) == attempts
-    assert caplog.records == []
+    assert said(caplog, "flows.notices") == []
 
 
 @pytest.mark.parametrize(("code", "attempts"), [(500, 3), (404, 1), (302, 1)])
@@ -111,7 +112,7 @@ def test_a_receiver_that_refuses_is_one_line_in_the_log(
     tell()
     assert len(receiver.paths) == attempts
     assert "/elsewhere" not in receiver.paths  # a redirect is not followed
-    [line] = [record.getMessage() for record in caplog.records]
+    [line] = said(caplog, "flows.notices")
     assert f"answered {code}" in line
 
 
@@ -123,7 +124,7 @@ def test_a_receiver_that_is_not_there_is_one_line_in_the_log(
         monkeypatch.setenv("CELLAR_NOTIFY_URL", f"http://127.0.0.1:{taken.getsockname()[1]}/{SECRET}")
         caplog.set_level(logging.DEBUG)
         tell()
-    [line] = [record.getMessage() for record in caplog.records]
+    [line] = said(caplog, "flows.notices")
     assert "ConnectionRefusedError" in line
     assert SECRET not in line
 
