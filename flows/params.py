@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from flows.brief_schema import BriefSchema
 from flows.errors import ParamsError
 from flows.yaml_file import read_yaml
 from tasks.addressing.params import AddressingParams, QuestionParams
@@ -38,7 +39,7 @@ from tasks.study.params import StudyParams
 PARAMS_FILE = Path("params.yaml")
 
 
-class Params(Parameters):
+class Params(BriefSchema, Parameters):
     """Everything that decides what a run computes, one section per room."""
 
     corpus: CorpusParams = Field(default_factory=CorpusParams)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from flows.brief_schema import BriefSchema
 from flows.errors import SettingsError
 from store.paths import usable_path
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "file:build/store"
 
 
-class Settings(BaseSettings):
+class Settings(BriefSchema, BaseSettings):
     """Each field is read from the variable `CELLAR_` + its name in capitals; options of a command win."""
 
     model_config = SettingsConfigDict(env_prefix="CELLAR_", frozen=True, extra="forbid")

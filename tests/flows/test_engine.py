@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from prefect._internal.concurrency.services import QueueService
+from prefect.exceptions import ParameterTypeError
 from prefect.settings import get_current_settings
 
 from flows.engine import bind, flow
+from flows.params import Params
+from flows.settings import Settings
 from store.errors import AccessDenied, CellarError, DiskFull, InputError, ReadOnly, Unreachable
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -71,3 +74,15 @@ def _kinds_of(kind: type) -> Iterator[str]:
     yield kind.__name__
     for narrower in kind.__subclasses__():
         yield from _kinds_of(narrower)
+
+
+def test_the_schema_of_a_flow_tells_of_no_parameter_and_a_wrong_one_is_refused_all_the_same() -> None:
+    def of(params: Params, settings: Settings) -> int:
+        return params.corpus.shards
+
+    taking = flow(of, name="takes-parameters")
+    assert taking.parameters.definitions["Params"] == {"title": "Params", "type": "object"}
+    assert taking.parameters.definitions["Settings"] == {"title": "Settings", "type": "object"}
+    assert taking(Params(), {"store": "file:s"}) == Params().corpus.shards
+    with pytest.raises(ParameterTypeError, match="shardz"):
+        taking({"corpus": {"shardz": 1}}, Settings())
