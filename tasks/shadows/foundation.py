@@ -28,7 +28,7 @@ def check_foundations(store: Store, shadows: Sequence[Ref]) -> None:
             if needed not in below:  # which goes on after what it found: their order counts
                 raise BadStack(
                     f"{ref.name} was written on {needed}, which would not lie below it in that version and "
-                    "order; attach or detach both"
+                    "order; take both, in that order, or neither"
                 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from store import Ref, Store
 from tasks.errors import BadStack
 from tasks.shadows.attachment import attached
+from tasks.shadows.foundation import check_foundations
 from tasks.shadows.kept import is_stack, open_stack
 from tasks.shadows.opening import KIND, find_shadow, open_shadow
 from tasks.shadows.shadow import Shadow
@@ -23,8 +24,9 @@ def stack_refs(store: Store, names: Sequence[Ref | str], *, repeated: bool = Fal
     """The shadows that names mean, in their order: the newest of a name, or all that head:NAME has attached.
 
     A reference, also written out (`shadow/docs@<version>`), means that version. Raises `ElementNotFound`
-    where one is missing, `BadStack` where one comes twice and is not to be `repeated`, since it would be
-    added twice, and as `open_stack`.
+    where one is missing, `BadStack` as `check_foundations` and where one comes twice, since it would be added
+    twice, and as `open_stack`. Neither is looked at where names are to be put on top of others and may be
+    `repeated`.
     """
     refs: list[Ref] = []
     for name in names:
@@ -34,9 +36,12 @@ def stack_refs(store: Store, names: Sequence[Ref | str], *, repeated: bool = Fal
             refs.append(find_shadow(store, Ref.parse(f"{KIND}{name.removeprefix(KIND)}")))
         else:
             refs.append(find_shadow(store, name))
-    if not repeated and len(set(refs)) < len(refs):
+    if repeated:
+        return tuple(refs)
+    if len(set(refs)) < len(refs):
         twice = next(ref for ref in refs if refs.count(ref) > 1)
         raise BadStack(f"{twice.name} is named twice, and would be added twice; name it once")
+    check_foundations(store, refs)
     return tuple(refs)
 
 

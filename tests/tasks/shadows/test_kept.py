@@ -126,12 +126,15 @@ def test_what_cannot_be_pinned_is_refused_before_anything_is_published(store: St
     for refs in ([top], [top, old], [new, top]):
         with pytest.raises(BadStack, match="top was written on shadow/base@"):
             attach_shadows(store, "fresh", refs)
+        with pytest.raises(BadStack, match="top was written on shadow/base@"):
+            stack_refs(store, refs)  # as merge, continue and compose do
+    assert stack_refs(store, [old, top]) == (old, top)
     assert store.tip().sequence == tip
     assert store.head("fresh") is None
     assert attach_shadows(store, "reader", [top]).stack.shadows == (old, top)
-    with pytest.raises(BadStack, match="attach or detach both"):
+    with pytest.raises(BadStack, match="take both, in that order, or neither"):
         attach_shadows(store, "reader", [new])
-    with pytest.raises(BadStack, match="attach or detach both"):
+    with pytest.raises(BadStack, match="take both, in that order, or neither"):
         detach_shadows(store, "reader", ["base"])
     tip = store.tip().sequence
     [bad] = store.publish([hostile], message="no foundation")
