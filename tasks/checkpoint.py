@@ -70,12 +70,10 @@ def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
     # Two trainings of one recipe write the same states; each in a file of its own until it is whole.
     partial = target.with_suffix(f".{os.getpid()}.partial")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+        try:
+            _write(partial, payload, target)
+        except FileNotFoundError:  # the other training published, and removed this as left behind
+            _write(partial, payload, target)
     except OSError as error:
         with suppress(OSError):  # a file may be where the folder should be
             partial.unlink(missing_ok=True)
@@ -86,6 +84,15 @@ def write_whole(target: Path, payload: bytes, *, what: str) -> Path:
             ) from error
         raise storage_error(error, "write", target.name, f"file:{target.parent}") from error
     return target
+
+
+def _write(partial: Path, payload: bytes, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with partial.open("wb") as file:
+        file.write(payload)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(target)
 
 
 def load_checkpoint(folder: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
@@ -122,10 +129,35 @@ def publish_trained(store: Store, element: Element, checkpoints: Checkpoints | N
     return published
 
 
+def find_trained(
+    store: Store, recipe: str, checkpoints: Checkpoints | None, *, name: str | None = None
+) -> Ref | None:
+    """What a training of this fingerprint published, or None; see `store.Catalog.find` for `name`.
+
+    Where it is published, a state that is still there is removed: a training that is killed after it
+    published leaves one.
+    """
+    row = store.catalog().find(recipe, name=name)
+    if row is None:
+        return None
+    discard(checkpoints)
+    return row.ref
+
+
 def discard(checkpoints: Checkpoints | None) -> None:
-    """Remove the state of work that is published."""
+    """Remove the state of work that is published, and what a kill left of one half written."""
     if checkpoints is not None:
-        checkpoint_path(checkpoints.folder, checkpoints.fingerprint).unlink(missing_ok=True)
+        discard_files(checkpoints.folder, f"{checkpoints.fingerprint}.checkpoint")
+        discard_files(checkpoints.folder, f"{checkpoints.fingerprint}.*.partial")
+
+
+def discard_files(folder: Path, pattern: str) -> None:
+    """Remove files of finished work; the work is no worse for one that cannot be removed, so this warns."""
+    try:
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        _LOG.warning("finished work is not removed from %s (%s)", folder, error.strerror)
 
 
 def training_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:

@@ -9,13 +9,13 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard, load_checkpoint, save_checkpoint
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard_files, load_checkpoint, save_checkpoint
 from tasks.errors import BadPayload
 from tasks.progress import Progress, silent
 from tasks.tables import encode_records, load_records
@@ -26,7 +26,7 @@ _ROWS = "rows"
 R = TypeVar("R")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Unfinished:
     """Where an evaluation keeps what it has; without a folder nothing is kept.
 
@@ -39,14 +39,12 @@ class Unfinished:
     folder: Path | None = None
     recipe: str = ""
     seconds: float = CHECKPOINT_S
-    _used: dict[str, Checkpoints] = field(default_factory=dict)
 
     def part(self, name: str) -> Checkpoints | None:
         """Where a part keeps its state, None where nothing is kept."""
         if self.folder is None:
             return None
-        fingerprint = hashlib.sha256(f"{self.recipe} {name}".encode()).hexdigest()
-        return self._used.setdefault(name, Checkpoints(self.folder, fingerprint, self.seconds))
+        return Checkpoints(self.folder, f"{_digest(self.recipe)}.{_digest(name)[:16]}", self.seconds)
 
     def rows(
         self,
@@ -81,9 +79,13 @@ class Unfinished:
         return rows
 
     def remove(self) -> None:
-        """Remove what the parts kept, once the evaluation is published."""
-        for checkpoints in self._used.values():
-            discard(checkpoints)
+        """Remove what any part kept, once the evaluation is published: now, or before a kill."""
+        if self.folder is not None:
+            discard_files(self.folder, f"{_digest(self.recipe)}.*")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _keep(checkpoints: Checkpoints, kind: type[R], rows: Sequence[R]) -> None:

@@ -49,7 +49,9 @@ def write(
     on where it stopped.
     """
     chosen = chosen_params(params, set_, source, name)
-    with orchestration(session, session.settings, check=lambda store: need_domain(store, chosen)) as settings:
+    with orchestration(
+        session, session.settings, check=lambda store: need_domain(store, chosen, session.warn)
+    ) as settings:
         from flows.write_shadow import write_shadow
 
         made = write_shadow(chosen, settings)
@@ -73,7 +75,9 @@ def consolidate(
     alphas are 0 and the host stays what it is.
     """
     chosen = chosen_params(params, set_, source, name)
-    with orchestration(session, session.settings, check=lambda store: need_texts(store, chosen)) as settings:
+    with orchestration(
+        session, session.settings, check=lambda store: need_texts(store, chosen, session.warn)
+    ) as settings:
         from flows.consolidate_shadow import consolidate_shadow
 
         made = consolidate_shadow(chosen, settings)
@@ -97,7 +101,7 @@ def evaluate(
     What is not written or consolidated yet is made first.
     """
     chosen = chosen_params(params, set_, source, name)
-    evaluate_shadow(chosen, session, out, check=lambda store: need_texts(store, chosen))
+    evaluate_shadow(chosen, session, out, check=lambda store: need_texts(store, chosen, session.warn))
 
 
 @app.command
@@ -112,7 +116,7 @@ def cumulate(*, out: Out = RESULTS, params: ParamsFile = None, set_: Set = None,
 
     chosen = load_params(params, set_ or ())
     stages(chosen.shadow, chosen.anneal)  # too few domains are said before anything is started
-    cumulate_shadows(chosen, session, out, check=lambda store: need_domains(store, chosen))
+    cumulate_shadows(chosen, session, out, check=lambda store: need_domains(store, chosen, session.warn))
 
 
 @app.command
@@ -125,7 +129,7 @@ def facts(*, out: FactsOut = RESULTS, params: ParamsFile = None, set_: Set = Non
     from flows.params import load_params
 
     chosen = load_params(params, set_ or ())
-    learn_facts(chosen, session, out, check=lambda store: need_facts(store, chosen))
+    learn_facts(chosen, session, out, check=lambda store: need_facts(store, chosen, session.warn))
 
 
 @app.command

@@ -24,13 +24,15 @@ def evaluate_composition(
     """
     from flows.hosts import host_ref
     from flows.settings import make_folder
-    from tasks.shadows import stack_refs
+    from tasks.shadows import read_documents, stack_refs
 
     make_folder(out, "--out")
     opened = indexed_snapshot(session, snapshot)
     store = session.open_store()
     host_ref(store, params.host)
     stack_refs(store, names)
+    if params.shadow.domain.given:
+        read_documents(store, params.shadow.domain, told=session.warn)
     with orchestration(session, session.settings) as settings:
         from flows.evaluate_composition import evaluate_composition as flow
 

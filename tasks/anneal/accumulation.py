@@ -100,7 +100,9 @@ def evaluate_stages(
     texts = [read_texts(store, host, one, anneal) for one in learned]
     how = stages_recipe((*below, *refs), anneal, [one for text in texts for one in text.digests], host.ref)
     recipe = how.fingerprint
+    unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
+        unfinished.remove()
         return known
     began = time.monotonic()
     parts = {
@@ -109,7 +111,6 @@ def evaluate_stages(
     }
     parts[RETENTION] = sealed_parts(texts[0], anneal.sealed.chunk_tokens)[1]
     samples: list[StageLoss] = []
-    unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     done, total = 0, stages_work(shadow, anneal)
     with ExitStack() as stack:
         for ref in below:

@@ -28,7 +28,7 @@ def cards(
 ) -> list[Card]:
     """The cards of `count` chunks, evenly chosen.
 
-    The beginning is the first half of the chunk, at most 96 tokens; continuations have `tokens` tokens.
+    The beginning is as `beginning_of`; continuations have `tokens` tokens.
     """
     chosen = torch.linspace(0, len(chunks_NT) - 1, min(count, len(chunks_NT))).long()
 
@@ -38,8 +38,13 @@ def cards(
     return unfinished.rows("cards", Card, len(chosen), card)
 
 
+def beginning_of(tokens: int) -> int:
+    """How many tokens of a chunk of `tokens` a card begins with: the first half, at most 96."""
+    return min(96, tokens // 2)
+
+
 def _card(host: "Host", shadow: Shadow, ids_T: Tensor, tokens: int) -> Card:
-    start = min(96, len(ids_T) // 2)
+    start = beginning_of(len(ids_T))
     before = continuation(host, ids_T[:start], tokens)
     with attached(host, shadow):
         after = continuation(host, ids_T[:start], tokens)

@@ -78,11 +78,12 @@ def evaluate_shadow(
     sealed = anneal.sealed
     how = sealed_recipe(ref, written_ref, anneal, texts.digests, host.ref)
     recipe = how.fingerprint
+    unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
+        unfinished.remove()
         return known
     began = time.monotonic()
     parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
-    unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     alphas = {"naive": np.ones(len(full.layers)), "consolidated": np.array(scaled.alphas)}
     budgets = [evaluations_of(name, anneal) for name in sealed.baselines]
     total = evaluation_work(shadow, anneal)

@@ -17,7 +17,7 @@ from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
 from tasks.anneal.population import Population
 from tasks.anneal.texts import Purpose, Texts, read_texts
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.errors import StaleInputs
 from tasks.progress import Progress, silent
 from tasks.shadows import (
@@ -25,6 +25,7 @@ from tasks.shadows import (
     WRITTEN,
     Shadow,
     ShadowParams,
+    check_length,
     foundation,
     open_shadow,
     shadow_element,
@@ -71,9 +72,11 @@ def consolidate(
     if full.document != texts.domain.digest:
         raise StaleInputs(f"{written_ref} was written from another text; run `cellar anneal write` again")
     recipe = consolidation_recipe(written_ref, anneal, texts.digests, host)
-    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{shadow.name}")) is not None:
-        return row.ref
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    if (
+        there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{shadow.name}")
+    ) is not None:
+        return there
     onto = foundation(store, written_ref)
     with standing_on(store, host, onto):
         found = search_alphas("cma", host, full, texts, anneal, progress=progress, checkpoints=checkpoints)
@@ -147,8 +150,14 @@ def objective_of(
 def before_and_after(
     store: Store, host: "Host", refs: Sequence[Ref], text: str, *, tokens: int
 ) -> tuple[str, str]:
-    """The greedy continuations of a text by the host alone, and with these shadows attached in order."""
+    """The greedy continuations of a text by the host alone, and with these shadows attached in order.
+
+    Raises `UnfitHost` for more than the host reads at once.
+    """
     ids_T = torch.tensor(host.encode(text))
+    check_length(
+        host, "the text with what continues it", len(ids_T) + tokens, "shorten it, or lower --tokens"
+    )
     with standing_on(store, host, refs):
         after = continuation(host, ids_T, tokens)
     return continuation(host, ids_T, tokens), after

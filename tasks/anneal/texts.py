@@ -8,11 +8,21 @@ import torch
 from torch import Tensor
 
 from store import Store
+from tasks.anneal.cards import beginning_of
 from tasks.anneal.consolidation import searched_layers
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.population import passages
 from tasks.anneal.sources import retention_sources
-from tasks.shadows import Domain, HeldParams, ShadowParams, chosen_layers, part, read_documents, read_domain
+from tasks.shadows import (
+    Domain,
+    HeldParams,
+    ShadowParams,
+    check_length,
+    chosen_layers,
+    part,
+    read_documents,
+    read_domain,
+)
 
 if TYPE_CHECKING:
     from tasks.hosts import Host
@@ -67,8 +77,16 @@ def check_texts(
 
     All have the seed of the first. With `sealed` what their report needs is looked at as well. Raises
     `BadCorpus` and `ElementNotFound` for texts that are not there, `TooLittleText` for those too short for
-    their purposes, and `UnfitHost` for layers that the host lacks or that cannot be clamped.
+    their purposes, and `UnfitHost` for layers that the host lacks or that cannot be clamped, and for lengths
+    that it does not read.
     """
+    check_length(host, "anneal.passage_tokens", anneal.passage_tokens)
+    for shadow in shadows:
+        check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
+    if sealed:
+        check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
+        card = beginning_of(anneal.sealed.chunk_tokens) + anneal.sealed.card_tokens
+        check_length(host, "a card", card, "lower anneal.sealed.card_tokens")
     retention = read_retention(store, host, anneal, seed=shadows[0].seed)
     for shadow in shadows:
         searched_layers(anneal, chosen_layers(host, shadow.layers))

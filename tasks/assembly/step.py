@@ -23,7 +23,7 @@ from tasks.assembly.reading_training import ReadingRows, train_cross_reading
 from tasks.assembly.recipes import core_recipe, reading_recipe
 from tasks.assembly.selection import select_elements
 from tasks.assembly.train import TrainingData, new_core, train
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.codec import Codec, load_codec
 from tasks.corpus import (
     EOS,
@@ -58,8 +58,9 @@ def train_core(
     check_train_split(snapshot)
     chosen = select_elements(snapshot.rows("memory"), params.max_elements)
     recipe = core_recipe(params, codec_row.ref, tokenizer_row.ref, shards, chosen).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    if (found := find_trained(store, recipe, checkpoints)) is not None:
+        return found
     codec = load_codec(snapshot.read(codec_row))
     tokenizer = load_tokenizer(store, tokenizer_row.ref)
     language = LanguageStream(language_documents(store, shards, tokenizer), end=EOS, params=params)
@@ -73,7 +74,6 @@ def train_core(
     }
     rows = {split: AttachmentRows(*pair, core.identity, params) for split, pair in tables.items()}
     data = TrainingData(language, rows["train"], rows.get("validation"))
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     curve = train(core, params, data, progress=progress, checkpoints=checkpoints)
     element = Element(
         "core",
@@ -125,8 +125,9 @@ def train_reading(
     check_train_split(snapshot)
     chosen = select_elements(snapshot.rows("memory"), params.max_elements)
     recipe = reading_recipe(params, core, codec_row.ref, shards, chosen).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    if (found := find_trained(store, recipe, checkpoints)) is not None:
+        return found
     codec = load_codec(snapshot.read(codec_row))
     texts = worker_documents(
         store,
@@ -140,7 +141,6 @@ def train_reading(
         for split, rows in chosen.items()
         if len(rows) >= LEAST_ELEMENTS
     }
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     figures = train_cross_reading(
         reading,
         open_core(store, core),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from store import Element, Ref, Store
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.codec.binary16 import check_vocabulary
 from tasks.codec.groups import group_documents
 from tasks.codec.model import Codec, load_codec
@@ -41,8 +41,9 @@ def train_codec(
     """
     shards = sorted((ref for ref in corpus if not is_worker_shard(ref)), key=lambda ref: ref.name)
     recipe = codec_recipe(params, shards, tokenizer).fingerprint
-    if (row := store.catalog().find(recipe)) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
+    if (found := find_trained(store, recipe, checkpoints)) is not None:
+        return found
     tokens = load_tokenizer(store, tokenizer)
     check_vocabulary(tokens.vocab_size)
     training: list[np.ndarray] = []
@@ -51,7 +52,6 @@ def train_codec(
         documents = load_shard(store.read(ref))
         for document, ids in zip(documents, tokens.encode_many([d.text for d in documents]), strict=True):
             (held_out if is_held_out(document.name, params.validation_share) else training).append(ids)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     codec = train(
         params, training, tokens.vocab_size, progress=progress, device=device, checkpoints=checkpoints
     )

@@ -136,9 +136,18 @@ def holds(text: str, target: str) -> bool:
     return "".join(target.split()) in "".join(text.split())
 
 
+def prompt_tokens(host: "Host", passage: Passage, shown: Retrieved) -> int:
+    """Tokens of a string with its cue and what is shown before it."""
+    return len(_shown(host, shown.text)) + len(passage.cue_T) + len(passage.target_T)
+
+
+def _shown(host: "Host", text: str) -> list[int]:
+    return host.encode(f"{text}\n\n")
+
+
 @torch.no_grad()
 def _score(host: "Host", passage: Passage, text: str | None) -> tuple[float, float]:
-    before = [] if text is None else host.encode(f"{text}\n\n")
+    before = [] if text is None else _shown(host, text)
     ids_T = torch.tensor([*before, *passage.cue_T, *passage.target_T], device=host.device)
     count = len(passage.target_T)
     made = host.model(input_ids=ids_T[None], use_cache=False, logits_to_keep=count + 1)

@@ -20,6 +20,7 @@ from tasks.composition.reading import (
     Retrieved,
     continue_passages,
     others,
+    prompt_tokens,
     retrieve,
 )
 from tasks.composition.summary import summarise
@@ -29,6 +30,7 @@ from tasks.progress import Progress, silent, turn_of
 from tasks.retrieval import Asker, Index
 from tasks.shadows import (
     ShadowParams,
+    check_length,
     digest_of,
     learned_tokens,
     read_documents,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from tasks.hosts import Host
 
 SUBJECT: SubjectName = "composition"
+_SHORTER = "lower composition.cue_tokens and target_tokens"
 SAMPLES_RECIPE = "evaluation.composition.samples/1"
 
 
@@ -69,9 +72,11 @@ def evaluate_composition(
     interrupted evaluation continues, bit for bit, from the strings that it kept.
 
     Raises `StaleInputs` where `shadow.domain` is not what a shadow was written from, `TooLittleText` where no
-    document is long enough, and what opening shadows and index raises.
+    document is long enough, `UnfitHost` for prompts longer than the host reads, and what opening shadows and
+    index raises.
     """
     refs = stack_refs(store, names)
+    check_length(host, "a string with its cue", params.cue_tokens + params.target_tokens, _SHORTER)
     with standing_on(store, host, refs) as opened:
         shadows = dict(zip(refs, opened, strict=True))
     documents = read_documents(store, shadow.domain) if shadow.domain.given else []
@@ -95,7 +100,9 @@ def evaluate_composition(
         *((digest,) if documents else ()),
     )
     recipe = Recipe("composition.evaluate/1", options, inputs).fingerprint
+    unfinished = Unfinished(work_dir, f"{recipe} {params.name}", checkpoint_s)
     if (known := find_evaluation(store, recipe, name=params.name)) is not None:
+        unfinished.remove()
         return known
     began = time.monotonic()
     asker = Asker(snapshot, Index.open(store, snapshot))
@@ -115,7 +122,6 @@ def evaluate_composition(
         params,
     )
     rounds = 1 + len(WITHOUT) + len(WITH)
-    unfinished = Unfinished(work_dir, f"{recipe} {params.name}", checkpoint_s)
     found = retrieve(
         asker,
         passages,
@@ -128,6 +134,8 @@ def evaluate_composition(
         "text": found,
         "other text": others(found),
     }
+    longest = max(prompt_tokens(host, *one) for one in zip(passages, found, strict=True))
+    check_length(host, "a string with the text before it", longest, "lower composition.context_tokens")
     samples: list[CompositionSample] = []
     for turn, condition in enumerate(WITHOUT, start=1):
         samples += continue_passages(

@@ -52,7 +52,9 @@ def evaluate_attachment(
     """
     shards = sorted(corpus, key=lambda ref: ref.name)
     recipe = evaluation_recipe(params, snapshot.id, core, shards).fingerprint
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     if (found := find_evaluation(store, recipe)) is not None:
+        discard(checkpoints)
         return found
     setting = EvaluationSetting.open(store, snapshot, core, shards)
     index = Index.open(store, snapshot)
@@ -65,7 +67,6 @@ def evaluate_attachment(
         lambda ids: setting.tokenizer.decode(ids),
         params.batch_tasks,
     )
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     samples, seconds = evaluator.run(tasks, plan, progress, checkpoints)
     block_tokens = setting.codec.architecture.block_tokens
     shares, rates = address(index, setting.texts, setting.test_texts(), block_tokens, params)
@@ -128,7 +129,9 @@ def evaluate_reading(
     settings = {"tasks": params.model_dump(mode="json"), "reading": reads.model_dump(mode="json")}
     inputs = (snapshot.id, core.version, reading.version, *(ref.version for ref in shards))
     recipe = Recipe(READING_RECIPE, settings, inputs).fingerprint
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     if (found := find_evaluation(store, recipe)) is not None:
+        discard(checkpoints)
         return found
     setting = EvaluationSetting.open(store, snapshot, core, shards)
     reader = setting.open_reading(store, core, reading)
@@ -151,7 +154,6 @@ def evaluate_reading(
         lambda ids: setting.tokenizer.decode(ids),
         params.batch_tasks,
     )
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     samples, seconds = evaluator.run(tasks, plan, progress, checkpoints)
     costs = Costs(
         seconds=seconds,

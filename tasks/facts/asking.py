@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _ROWS = 32
 """Answers that are scored together."""
+_FRAMINGS = (*ASKED, STATEMENT)
+"""Framings that no lesson uses, and the one that is repeated."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +63,32 @@ def ask_facts(
     Whatever is attached to the host is at work. Facts whose answers an interrupted evaluation kept are not
     asked for again. `progress` counts facts.
     """
-    framings = (*ASKED, STATEMENT)
 
     def asked(places: range) -> list[FactSample]:
-        return [_asked(host, facts[n], one, condition, said_tokens) for n in places for one in framings]
+        return [_asked(host, facts[n], one, condition, said_tokens) for n in places for one in _FRAMINGS]
 
     kept = unfinished or Unfinished()
     return kept.rows(
-        f"{condition} facts", FactSample, len(facts), asked, per_item=len(framings), progress=progress
+        f"{condition} facts", FactSample, len(facts), asked, per_item=len(_FRAMINGS), progress=progress
     )
+
+
+def longest_asked(host: "Host", facts: Sequence[Fact], *, said_tokens: int) -> int:
+    """Tokens of the longest question of all facts with the longest answer, or with what is said to it."""
+    prompts = [framing.ask(fact) for fact in facts for framing in _FRAMINGS]
+    answers = {f" {answer}" for fact in facts for answer in _answers(fact)}
+    longest = max(len(host.encode(answer)) for answer in answers)
+    return max(len(host.encode(prompt)) for prompt in prompts) + max(said_tokens, longest)
+
+
+def _answers(fact: Fact) -> tuple[str, ...]:
+    """The right answer, the wrong ones that a lesson gives to others, and those of no lesson."""
+    return (fact.value, *fact.taught, *fact.untaught)
 
 
 def _asked(host: "Host", fact: Fact, framing: Framing, condition: str, said_tokens: int) -> FactSample:
     prompt = framing.ask(fact)
-    answers = (fact.value, *fact.taught, *fact.untaught)
-    nats = answer_nats(host, prompt, answers)
+    nats = answer_nats(host, prompt, _answers(fact))
     said = continuation(host, torch.tensor(host.encode(prompt)), said_tokens)
     others = 1 + len(fact.taught)
     return FactSample(

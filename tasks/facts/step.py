@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from store import Recipe, Ref, Store
 from tasks.anneal import AnnealParams, ChunkLoss, chunk_losses, compared, read_retention, sealed_chunks
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
-from tasks.facts.asking import FactSample, ask_facts
+from tasks.facts.asking import FactSample, ask_facts, longest_asked
 from tasks.facts.lesson import Taught, lesson_of
 from tasks.facts.params import FactsParams, Lesson
 from tasks.facts.summary import HOST, summarise
@@ -23,6 +23,7 @@ from tasks.shadows import (
     Shadow,
     ShadowParams,
     attached,
+    check_length,
     chunks_of,
     new_shadow,
     open_shadow,
@@ -62,11 +63,11 @@ def teach(
     onto = stack_refs(store, shadow.onto)
     recipe = _lesson_recipe(host, shadow, taught, onto)
     name = lesson_name(params, lesson)
-    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{name}")) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    if (there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{name}")) is not None:
+        return there
     zero = new_shadow(host, shadow.layers, document=taught.digest, seeds={"facts": params.seed})
     writing = shadow.model_copy(update={"chunks": len(taught.tokens_T) // shadow.chunk_tokens + 1})
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     with standing_on(store, host, onto):
         written = write_shadow(
             host, zero, taught.tokens_T, writing, progress=progress, checkpoints=checkpoints
@@ -100,10 +101,15 @@ def check_lessons(
     """Raise what teaching and asking would of parameters and texts, so that it is said before any lesson.
 
     Raises `TooLittleText` for facts that cannot be made up, a lesson without a chunk and short retention
-    text, `BadCorpus` and `ElementNotFound` for retention text that is not there.
+    text, `BadCorpus` and `ElementNotFound` for retention text that is not there, and `UnfitHost` for lengths
+    that the host does not read.
     """
+    check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
+    check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
     sealed_chunks(read_retention(store, host, anneal, seed=shadow.seed), anneal.sealed.chunk_tokens)
     facts = made_up_facts(params)
+    longest = longest_asked(host, facts, said_tokens=params.said_tokens)
+    check_length(host, "asking for a fact", longest, "lower facts.said_tokens")
     for lesson in params.lessons:
         chunks_of(lesson_of(lesson, facts, host.encode, params).tokens_T, shadow)
 
@@ -151,13 +157,14 @@ def evaluate_facts(
     }
     inputs = (host.ref.version, *(ref.version for ref in (*onto, *refs)), *(one.digest for one in retention))
     recipe = Recipe("facts.evaluate/1", options, inputs).fingerprint
+    unfinished = Unfinished(work_dir, recipe, checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
+        unfinished.remove()
         return known
     began = time.monotonic()
     chunks_NT = sealed_chunks(retention, sealed.chunk_tokens)
     samples: list[FactSample] = []
     losses = {}
-    unfinished = Unfinished(work_dir, recipe, checkpoint_s)
     conditions: dict[str, Shadow | None] = {HOST: None}
     conditions |= {lesson: written for lesson, (_, written) in opened.items()}
     with standing_on(store, host, onto):

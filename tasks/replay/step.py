@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from store import Element, Ref, Store
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, discard, find_trained, publish_trained
 from tasks.errors import BadPayload
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.hosts import Host
@@ -131,13 +131,13 @@ def fit_task(
     Raises `SessionFull` where the paths of the replay that follows would not fit into a live session.
     """
     recipe = fit_recipe(params, bench.larc, [jobs, bench.ref, start], bench.dtype)
-    if (row := store.catalog().find(recipe.fingerprint)) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    if (found := find_trained(store, recipe.fingerprint, checkpoints)) is not None:
+        return found
     host = bench.host
     _, slow = open_residual(store, start, host=host.ref, width=host.width)
     check_room(params.paths, slow)
     split = split_jobs(load_jobs(store, jobs).jobs, params.training_jobs, params.audit_jobs)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     fitted, losses = fit_slow_state(
         policy_of(bench, slow),
         slow,
@@ -175,7 +175,9 @@ def replay(
     """
     elements = [inputs.jobs, bench.ref, inputs.start, inputs.task]
     recipe = replay_recipe(params, bench.larc, elements, bench.dtype).fingerprint
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     if (found := find_evaluation(store, recipe)) is not None:
+        discard(checkpoints)
         return found
     host = bench.host
     listed = load_jobs(store, inputs.jobs)
@@ -183,7 +185,6 @@ def replay(
     _, original = open_residual(store, inputs.start, host=host.ref, width=host.width)
     _, task = open_residual(store, inputs.task, host=host.ref, width=host.width)
     check_room(params.paths, task)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe, checkpoint_s)
     replayed = Replay(
         policy_of(bench, task), params, split, host=host.ref.version, original=original, task=task
     ).run(progress=progress, checkpoints=checkpoints)

@@ -7,6 +7,7 @@ from store.exports import export_lazily
 if TYPE_CHECKING:
     from tasks.shadows.attachment import Attachment, attached
     from tasks.shadows.blocks import chosen_layers, default_layers, down_projections
+    from tasks.shadows.context import check_length
     from tasks.shadows.documents import digest_of, read_documents
     from tasks.shadows.foundation import foundation
     from tasks.shadows.kept import (
@@ -49,6 +50,7 @@ __all__ = [
     "TextSource",
     "attach_shadows",
     "attached",
+    "check_length",
     "chosen_layers",
     "chunks_kept",
     "chunks_of",

@@ -1,7 +1,7 @@
 """The documents of a text: read from a corpus of the store or from files, without a host."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from store import Ref, Store
 from store.errors import ElementNotFound
@@ -15,9 +15,12 @@ _RECORDS = {".jsonl": "--jsonl", ".parquet": "--parquet"}
 """Files that hold texts among other things, and the option of `cellar corpus build` that reads them."""
 
 
-def read_documents(store: Store, source: TextSource) -> list[Document]:
+def read_documents(
+    store: Store, source: TextSource, *, told: Callable[[str], None] | None = None
+) -> list[Document]:
     """The documents of a source, each text once, in a stable order.
 
+    `told` is told in a sentence of files that cannot be used, where others of their folder can.
     Raises `BadCorpus` for files that cannot be used or a prefix that no document has, and `ElementNotFound`
     for a corpus that the store lacks.
     """
@@ -29,18 +32,25 @@ def read_documents(store: Store, source: TextSource) -> list[Document]:
         raise BadCorpus("no text is named; give a corpus or the path of text files")
     seen: set[str] = set()
     kept: list[Document] = []
-    skipped = ""
+    skipped: list[str] = []
+    files = 0
     for document in found:
+        if not document.name.startswith(source.prefix):
+            continue
+        files += 1
         if isinstance(document, Skipped):
-            skipped = skipped or f" that can be used ({document.name}: {document.reason})"
-        elif document.name.startswith(source.prefix) and document.digest not in seen:
+            skipped.append(f"{document.name}: {document.reason}")
+        elif document.digest not in seen:
             seen.add(document.digest)
             kept.append(document)
     if not kept:
         what = source.corpus or str(source.path)
         if source.prefix:
             raise BadCorpus(f"{what} has no document that begins with {source.prefix!r}; give another prefix")
-        raise BadCorpus(f"{what} has no text{skipped}; give another")
+        unusable = f" that can be used ({skipped[0]})" if skipped else ""
+        raise BadCorpus(f"{what} has no text{unusable}; give another")
+    if skipped and told is not None:
+        told(f"{source.path}: {len(skipped):,} of {files:,} files are left out, the first is {skipped[0]}")
     return kept
 
 

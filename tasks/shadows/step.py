@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store import Element, Recipe, Ref, Store
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.progress import Progress, silent
+from tasks.shadows.context import check_length
 from tasks.shadows.documents import read_documents
 from tasks.shadows.merging import merge
 from tasks.shadows.opening import KIND, open_shadow
@@ -53,16 +54,17 @@ def write_domain(
     """Publish `shadow/<name>.written`, the domain at full strength, or find it.
 
     Held-out text is parted first. With `work_dir` an interrupted stream continues, bit for bit, from what it
-    kept every `checkpoint_s` seconds.
+    kept every `checkpoint_s` seconds. Raises `UnfitHost` for chunks longer than the host reads.
     """
+    check_length(host, "shadow.chunk_tokens", params.chunk_tokens)
     domain = read_domain(store, host, params)
     onto = stack_refs(store, params.onto)
     recipe = writing_recipe(host, params, domain.digest, onto)
     name = f"{params.name}{WRITTEN}"
-    if (row := store.catalog().find(recipe.fingerprint, name=f"{KIND}{name}")) is not None:
-        return row.ref
-    zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    if (there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{name}")) is not None:
+        return there
+    zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
     with standing_on(store, host, onto):
         written = write_shadow(host, zero, domain.train_T, params, progress=progress, checkpoints=checkpoints)
     element = shadow_element(

@@ -7,7 +7,7 @@ from pathlib import Path
 from store import Element, Recipe, Ref, Store
 from store.errors import ElementNotFound
 from tasks.assembly import ResidualCore, core_accounts, load_core
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.corpus import Tokenizer, load_tokenizer
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent
@@ -109,12 +109,12 @@ def train_core(
     seconds.
     """
     recipe = core_recipe(params, tokenizer)
-    if (row := store.catalog().find(recipe.fingerprint)) is not None:
-        return row.ref
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    if (found := find_trained(store, recipe.fingerprint, checkpoints)) is not None:
+        return found
     tokens = load_tokenizer(store, tokenizer)
     core = new_skill_core(params.core, params.tokens, tokens)
     renderer = Renderer(tokens, core.identity, params.tokens)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     train_skill_core(
         core, renderer, training_tasks(params), params.core, progress=progress, checkpoints=checkpoints
     )

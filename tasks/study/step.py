@@ -7,7 +7,7 @@ from typing import Any
 
 from store import Element, Ref, Row, Store
 from store.errors import ElementNotFound
-from tasks.checkpoint import CHECKPOINT_S, Checkpoints, publish_trained
+from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.hosts import Host
 from tasks.larc import SlowState, open_residual, residual_element
@@ -48,13 +48,13 @@ def train_slow_states(
     wanted = plan.trainings
     for number, (objective, seed) in enumerate(wanted):
         recipe = plan.training(objective, seed)
-        if (row := store.catalog().find(recipe.fingerprint)) is not None:
-            made[objective, seed] = row.ref
+        checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+        if (found := find_trained(store, recipe.fingerprint, checkpoints)) is not None:
+            made[objective, seed] = found
             continue
         trainer = OuterTrainer(
             bench.learner, bench.questioner, objective, seed, plan.programs, plan.larc, plan.study
         )
-        checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
         onward = _onward(progress, number * updates, len(wanted) * updates)
         trained = train_slow(trainer, progress=onward, checkpoints=checkpoints)
         element = residual_element(

@@ -1,16 +1,20 @@
 """Training states on disk."""
 
+import ast
 from pathlib import Path
 
 import pytest
 import torch
 
+import tasks
 from store import Element, Store
 from store.errors import DiskFull, ReadOnly, StorageUnavailable
 from store.transfer import export_snapshot
 from tasks.checkpoint import (
     Checkpoints,
     checkpoint_path,
+    discard,
+    find_trained,
     load_checkpoint,
     publish_trained,
     restore_training,
@@ -90,6 +94,68 @@ def test_a_state_goes_when_its_training_is_published_and_not_before(tmp_path: Pa
     assert store.read(ref) == b"{}"
     assert load_checkpoint(tmp_path, "abc") is None
     assert publish_trained(store, element, None, message="made") == ref
+
+
+def test_what_a_kill_left_behind_goes_once_the_training_is_found_published(tmp_path: Path) -> None:
+    element = Element("skill", "made", b"{}", media="application/json", provenance={"recipe": "abc"})
+    store, work = Store.create(f"file:{tmp_path / 'store'}"), tmp_path / "work"
+    checkpoints = Checkpoints(work, "abc")
+    for fingerprint in ("abc", "abd"):
+        save_checkpoint(work, fingerprint, {"x": torch.ones(1)}, {})
+    (work / "abc.77.partial").write_bytes(b"half")
+
+    assert find_trained(store, "abc", checkpoints) is None
+    assert len(list(work.iterdir())) == 3
+    [ref] = store.publish([element], message="killed before it removed its state")
+    assert find_trained(store, "abc", checkpoints) == ref
+    assert [path.name for path in work.iterdir()] == ["abd.checkpoint"]
+    assert find_trained(store, "abc", None) == ref
+
+
+def test_every_room_that_keeps_states_knows_them_before_it_finds_its_work_published() -> None:
+    """So that each can remove what a kill left: none returns before it has said where its states lie."""
+    seen = 0
+    for path in Path(tasks.__path__[0]).glob("*/*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            nodes = list(ast.walk(function))
+            keeps = [n.lineno for n in nodes if isinstance(n, ast.Call) and _makes_states(n)]
+            ends = [n.lineno for n in nodes if isinstance(n, ast.Return | ast.Continue)]
+            seen += bool(keeps)
+            assert not keeps or max(keeps) < min(ends), f"{path}, {function.name}"
+    assert seen > 12
+
+
+def _makes_states(call: ast.Call) -> bool:
+    return (
+        isinstance(call.func, ast.Name) and call.func.id in {"Checkpoints", "Unfinished"} and bool(call.args)
+    )
+
+
+def test_a_state_that_cannot_be_removed_is_left_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint_path(tmp_path, "abc").mkdir()
+    discard(Checkpoints(tmp_path, "abc"))
+    assert "finished work is not removed" in caplog.text
+
+
+def test_a_state_half_written_that_another_removed_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, removed = Path.replace, list[Path]()
+
+    def removed_once(path: Path, target: Path) -> Path:
+        if not removed:
+            removed.append(path)
+            discard(Checkpoints(tmp_path, "abc"))
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", removed_once)
+    save_checkpoint(tmp_path, "abc", {"x": torch.ones(1)}, {"finished": 2})
+    assert len(removed) == 1
+    assert load_checkpoint(tmp_path, "abc") is not None
 
 
 def test_a_damaged_state_is_removed_and_training_starts_over(tmp_path: Path) -> None:

@@ -84,3 +84,13 @@ def test_a_damaged_file_is_not_taken_and_without_a_folder_nothing_is_kept(tmp_pa
     path.unlink()
     Maker().rows(Unfinished())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_of_a_published_evaluation_goes_though_no_part_was_asked_for(tmp_path: Path) -> None:
+    for recipe in ("recipe", "recipe of another"):
+        Maker().rows(Unfinished(tmp_path, recipe), part="a")
+        Maker().rows(Unfinished(tmp_path, recipe), part="b")
+    Unfinished(tmp_path, "recipe").remove()
+    assert len(list(tmp_path.iterdir())) == 2
+    Unfinished(tmp_path, "recipe of another").remove()
+    assert list(tmp_path.iterdir()) == []

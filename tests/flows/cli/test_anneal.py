@@ -182,6 +182,22 @@ def test_texts_that_are_not_there_are_said_before_anything_is_started(
     assert sentence in err
 
 
+def test_files_of_a_folder_that_cannot_be_used_are_told_of(
+    cellar: Cellar, workplace: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "flows.serving.api", None)  # Prefect cannot be started
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    notes = workplace / "notes"
+    notes.mkdir()
+    for name, content in {"a": b"a cask of wine", "b": b"\xff", "c": b"", "d": b"a cask of wine"}.items():
+        (notes / f"{name}.txt").write_bytes(content)
+    searched = ("--set", 'anneal.retention=[{"path": "notes"}, {"path": "gone.txt"}]')
+    code, _, err = cellar("anneal", "eval", "--source", "notes", *SMALL, *searched)
+    assert code == 2, err
+    told = [line for line in err.splitlines() if "left out" in line]
+    assert told == ["cellar: notes: 2 of 4 files are left out, the first is b.txt: not UTF-8"] * 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

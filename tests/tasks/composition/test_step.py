@@ -10,7 +10,7 @@ import torch
 from store import Element, Ref, Snapshot, Store
 from tasks.composition import CompositionParams, CompositionSample, evaluate_composition
 from tasks.corpus import Document, encode_shard
-from tasks.errors import BadPayload, StaleInputs
+from tasks.errors import BadPayload, StaleInputs, UnfitHost
 from tasks.evaluation import PublishedEvaluation
 from tasks.hosts import Host, open_host, publish_host
 from tasks.progress import Progress
@@ -121,6 +121,24 @@ def test_an_interrupted_evaluation_goes_on_to_the_same_bytes(
     assert list(work.iterdir()) == []
     assert store.read(whole.summary_ref) == store.read(resumed.summary_ref)
     assert store.read(whole.samples_ref) == store.read(resumed.samples_ref)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cue_tokens": 1_020}, r"its cue takes 1,032 tokens, more than the 1,024 .*cue_tokens and target"),
+        ({"context_tokens": 4_096}, r"the text before it takes .* lower composition\.context_tokens"),
+    ],
+)
+def test_more_than_the_host_reads_at_once_is_refused_before_any_string_is_scored(
+    furnished: tuple[Store, Snapshot, list[Ref]], reader: Host, changes: dict[str, int], sentence: str
+) -> None:
+    store, snapshot, corpus = furnished
+    params = PARAMS.model_copy(update={"name": "long", **changes})
+    with pytest.raises(UnfitHost, match=sentence):
+        evaluate_composition(
+            *(store, reader, ["drawn"], ShadowParams(), params), snapshot=snapshot, corpus=corpus
+        )
 
 
 def test_a_shadow_of_zeros_changes_no_bit(furnished: tuple[Store, Snapshot, list[Ref]], reader: Host) -> None:

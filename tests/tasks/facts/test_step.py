@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from store import Ref, Store
 from tasks.anneal import AnnealParams, ChunkLoss
 from tasks.anneal.params import SealedParams
-from tasks.errors import BadCorpus, StaleInputs, TooLittleText
+from tasks.errors import BadCorpus, StaleInputs, TooLittleText, UnfitHost
 from tasks.facts import (
     FactSample,
     FactsParams,
@@ -123,7 +123,10 @@ def test_facts_of_another_seed_and_a_missing_retention_text_are_refused(
 @pytest.mark.parametrize(
     ("shadow", "params", "changes", "sentence"),
     [
-        ({"chunk_tokens": 4_096}, {"lessons": ("varied", "once")}, {}, "no chunk of 4096 tokens"),
+        ({"chunk_tokens": 1_000}, {"lessons": ("varied", "once")}, {}, "no chunk of 1000 tokens"),
+        ({"chunk_tokens": 1_025}, {}, {}, r"shadow\.chunk_tokens takes 1,025 tokens"),
+        ({}, {"said_tokens": 1_020}, {}, r"asking for a fact takes 1,0.*lower facts\.said_tokens"),
+        ({}, {}, {"sealed": SealedParams(chunk_tokens=1_025)}, "chunk_tokens takes 1,025 tokens"),
         ({}, {"untaught": 50, "facts_each": 200, "relations": 2}, {}, "are too many for 160 pairs"),
         ({}, {}, {"sealed": SealedParams(chunk_tokens=512)}, "no passage of 512"),
         ({}, {}, {"held": HeldParams(sealed_tokens=100_000)}, "tokens for its sealed part"),
@@ -139,7 +142,7 @@ def test_what_lessons_and_their_questions_lack_is_found_before_any_is_taught(
     sentence: str,
 ) -> None:
     check_lessons(store, host, SHADOW, PARAMS, anneal)
-    with pytest.raises(TooLittleText, match=sentence):
+    with pytest.raises((TooLittleText, UnfitHost), match=sentence):
         check_lessons(
             *(store, host, SHADOW.model_copy(update=shadow), PARAMS.model_copy(update=params)),
             anneal.model_copy(update=changes),

@@ -98,6 +98,10 @@ def test_tensors_that_do_not_make_the_model_are_refused(store: Store, folder: Pa
         ({"vocab_size": 10**10}, "describes"),
         ({"num_hidden_layers": -1}, "describes -1 layers"),
         ({"num_hidden_layers": "two"}, "was not read as a causal language model"),
+        (
+            {"num_hidden_layers": 1},
+            r"holds 9 tensors more than config\.json describes \(e\.g\. model\.layers\.1",
+        ),
         ({"num_hidden_layers": 4}, r"lacks 18 tensors \(e\.g\. model\.layers\.2\."),
         ({"num_attention_heads": 0}, "was not read as a causal language model"),
         (
@@ -118,6 +122,29 @@ def test_a_configuration_that_asks_for_too_much_or_too_little_is_refused(
         add_host(store, folder.parent / "named", "tiny", folder)
     assert not (folder.parent / "named").exists()
     assert list_hosts(store) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("model.layers.1.self_attn.q_proj.bias", False),
+        ("model.layers.0.self_attn.q_norm.weight", False),
+        ("model.layers.0.self_attn.rotary_emb.inv_freq", True),
+        ("model.layers.0.mlp.mask", True),
+        ("other_head.weight", True),
+        ("mtp.layers.0.weight", True),
+    ],
+)
+def test_weights_of_layers_are_not_left_out_in_silence(
+    store: Store, folder: Path, name: str, whole: bool
+) -> None:
+    tensors = load_file(folder / "model.safetensors") | {name: torch.ones(32)}
+    save_file(tensors, folder / "model.safetensors")
+    if whole:
+        publish_host(store, folder, "tiny")
+        return
+    with pytest.raises(BadHost, match=rf"holds 1 tensor more than .* \(e\.g\. {name}\)"):
+        publish_host(store, folder, "tiny")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
