@@ -31,6 +31,13 @@ class SealedParams(Parameters):
     )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals.")
 
+    @field_validator("baselines")
+    @classmethod
+    def _each_search_once(cls, value: tuple[SearchName, ...]) -> tuple[SearchName, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError("baselines name one twice; list each once")
+        return value
+
 
 class AnnealParams(Parameters):
     """How much of each layer's shadow is kept (ANNEAL): alpha in [0, 1.2], by forward passes only."""
@@ -59,7 +66,10 @@ class AnnealParams(Parameters):
         default=200, ge=1, le=100_000, description="Alphas that a search evaluates, exactly."
     )
     population: int | None = Field(
-        default=None, ge=2, le=1_000, description="Alphas of a generation; otherwise what CMA-ES advises."
+        default=None,
+        ge=4,
+        le=1_000,
+        description="Alphas of a generation, of which CMA-ES learns from half; otherwise what it advises.",
     )
     start: float = Field(default=0.8, ge=0, le=1.2, description="First mean of every alpha (ours).")
     spread: float = Field(default=0.3, gt=0, le=1.2, description="First standard deviation (ours).")

@@ -25,16 +25,17 @@ _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 """Nats by which a passage's loss may differ from that of the host with the shadow attached."""
 
 
-def passages(tokens_T: Tensor, count: int, length: int) -> Tensor:
+def passages(tokens_T: Tensor, count: int, length: int, *, setting: str = "anneal.passage_tokens") -> Tensor:
     """`count` passages of `length` token ids, evenly spread over a text: (N, T), int64.
 
-    A text too short for so many gives as many as fit side by side; raises `TooLittleText` when none does.
+    A text too short for so many gives as many as fit side by side; raises `TooLittleText` when none does,
+    which names the `setting` that `length` is.
     """
     fitting = min(count, len(tokens_T) // length)
     if fitting == 0:
         raise TooLittleText(
             f"held-out text of {len(tokens_T):,} tokens has no passage of {length}; hold out more, or "
-            "shorten anneal.passage_tokens"
+            f"shorten {setting}"
         )
     starts = np.linspace(0, len(tokens_T) - length, fitting).astype(int)
     return torch.stack([tokens_T[start : start + length] for start in starts])

@@ -111,7 +111,10 @@ def sealed_counts(shadow: ShadowParams, anneal: AnnealParams) -> tuple[int, int]
 
 def sealed_chunks(texts: Sequence[Domain], length: int) -> Tensor:
     """Sealed chunks of `length` token ids of some texts, one after another: (N, T)."""
-    return torch.cat([passages(text.sealed_T, len(text.sealed_T) // length, length) for text in texts])
+    setting = "anneal.sealed.chunk_tokens"
+    return torch.cat(
+        [passages(text.sealed_T, len(text.sealed_T) // length, length, setting=setting) for text in texts]
+    )
 
 
 def _share(anneal: AnnealParams) -> HeldParams:

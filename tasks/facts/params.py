@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tasks.evaluation import MOST_RESAMPLES
 from tasks.parameters import Parameters
@@ -46,6 +46,13 @@ class FactsParams(Parameters):
     )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals.")
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Makes up the facts and orders the lessons.")
+
+    @field_validator("lessons")
+    @classmethod
+    def _each_lesson_once(cls, value: tuple[Lesson, ...]) -> tuple[Lesson, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError("lessons name one twice; list each once")
+        return value
 
     def identity(self) -> dict[str, Any]:
         """What enters fingerprints: all but the name."""

@@ -169,7 +169,12 @@ def test_a_text_that_was_learned_before_another_is_found_again(
         ({"layers": (1, 9)}, {}, False, "asks for number 9"),
         ({"held": HeldParams(guard_tokens=300_000)}, {}, False, "tokens for its guard part"),
         ({}, {"held": HeldParams(guard_tokens=300_000)}, False, "tokens for its guard part"),
-        ({}, {"sealed": SealedParams(chunk_tokens=600)}, True, "no passage of 600"),
+        (
+            {},
+            {"sealed": SealedParams(chunk_tokens=600)},
+            True,
+            r"no passage of 600; .*anneal\.sealed\.chunk_tokens",
+        ),
         ({"chunk_tokens": 1025}, {}, False, r"shadow\.chunk_tokens takes 1,025 .* the 1,024 that host/tiny"),
         ({}, {"passage_tokens": 1025}, False, r"anneal\.passage_tokens takes 1,025 tokens"),
         ({}, {"sealed": SealedParams(chunk_tokens=1025)}, True, r"anneal\.sealed\.chunk_tokens takes 1,025"),
