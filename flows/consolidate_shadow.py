@@ -11,7 +11,8 @@ from flows.write_shadow import write_task
 from store import Ref
 
 
-def _consolidate(settings: Settings, params: Params, written: str) -> str:
+def _consolidate(settings: Settings, params: Params, written: str, sealed: bool = False) -> str:
+    """Consolidate; what a report lacks that follows, if it is `sealed`, is said before the search."""
     from tasks.anneal.step import consolidate
 
     prepare_threads(settings)
@@ -27,6 +28,7 @@ def _consolidate(settings: Settings, params: Params, written: str) -> str:
             params.shadow,
             params.anneal,
             written=Ref.parse(written),
+            sealed=sealed,
             progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,

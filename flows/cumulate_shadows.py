@@ -53,7 +53,7 @@ def _flow(params: Params, settings: Settings) -> dict[str, Any]:
         chosen = params.model_copy(update={"shadow": stage.model_copy(update={"onto": below})})
         ahead = learned if place == 0 else []  # what a later domain lacks is said before the first is written
         written = write_task(settings, chosen, ahead, sealed=True)
-        made.append(consolidate_task(settings, chosen, written))
+        made.append(consolidate_task(settings, chosen, written, sealed=True))
     return {"shadows": made, **evaluate_task(settings, params, made)}
 
 

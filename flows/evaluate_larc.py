@@ -4,31 +4,30 @@ from typing import Any
 
 from flows import watch
 from flows.engine import bind, flow
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
-from flows.train_larc import study_bench, study_plan, train_task
-from flows.workers.gpu import computing_device
+from flows.train_larc import study_plan, train_task
 from store import Ref
 
 
 def _predict(settings: Settings, params: Params, trained: list[str]) -> list[str]:
+    from tasks.study import Bench
     from tasks.study.step import predict_development
 
     prepare_threads(settings)
     store = open_store(settings)
+    plan = study_plan(store, params)
     with (
-        watch.progress("open host", "MB") as opening,
+        computing_host(settings, store, params.host, plan.host) as host,
         watch.progress("seal predictions", "episodes") as progress,
-        computing_device(settings) as device,
         timed(settings.work_dir, store, "predictions") as work,
     ):
-        plan = study_plan(store, params)
-        bench = study_bench(store, plan, settings, device, opening)
         states: dict[tuple[str, int], Ref] = dict(zip(plan.trainings, map(Ref.parse, trained), strict=True))
         before = store.tip().sequence
-        sealed = predict_development(store, plan, bench, states, progress=progress)
+        sealed = predict_development(store, plan, Bench(plan, host), states, progress=progress)
         work.documents = store.tip().sequence - before  # a commit for each
         work.outcome = [str(ref) for ref in sealed.values()]
     return list(work.outcome)

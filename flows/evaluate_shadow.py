@@ -45,7 +45,7 @@ evaluate_task = bind(_evaluate, name="evaluate shadow")
 def _flow(params: Params, settings: Settings) -> dict[str, Any]:
     """Write, consolidate and evaluate the domain, or find what is published; returns the references."""
     written = write_task(settings, params, [params.shadow], sealed=True)
-    kept = consolidate_task(settings, params, written)
+    kept = consolidate_task(settings, params, written, sealed=True)
     return {"shadows": [written, kept], **evaluate_task(settings, params, written, kept)}
 
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from flows import watch
@@ -13,6 +16,11 @@ from tasks.hosts.params import HostParams
 if TYPE_CHECKING:
     from tasks.hosts import Host
 
+_Key = tuple[object, ...]
+_kept: dict[_Key, "Host"] = {}
+"""The host that the last computation used, at most one: the tasks of a flow follow each other on it."""
+_keeping = Lock()
+
 
 def host_ref(store: Store, params: HostParams) -> Ref:
     """The newest host of that name; raises `UnknownHost`, which says how to bring one."""
@@ -22,12 +30,26 @@ def host_ref(store: Store, params: HostParams) -> Ref:
 
 
 @contextmanager
-def computing_host(settings: Settings, store: Store, params: HostParams) -> Iterator["Host"]:
-    """The host of the parameters for a flow's computation: on a GPU of its own, or on the CPU."""
+def computing_host(
+    settings: Settings, store: Store, params: HostParams, ref: Ref | None = None
+) -> Iterator["Host"]:
+    """The host of the parameters, or exactly `ref`, for a flow's work: on a GPU of its own, or the CPU.
+
+    On the CPU the process keeps it for its next computation, as long as no file of it changes. Whoever
+    computes at the same time in the same process gets another one, since shadows are attached to it.
+    """
     from flows.workers.gpu import computing_device
 
     with computing_device(settings) as device:
-        yield open_host(settings, store, params, device=device)
+        host = open_host(settings, store, params, ref, device=device)
+        key = _key(settings, host)
+        with _keeping:
+            host = _kept.pop(key, host)
+            _kept.clear()  # of another host, before this one takes its place
+        yield host
+        if device == "cpu":  # a GPU is given back empty
+            with _keeping:
+                _kept[key] = host
 
 
 def open_host(
@@ -40,20 +62,32 @@ def open_host(
 ) -> "Host":
     """The host of the parameters, or exactly `ref`, from the folder of hosts.
 
-    `device` is otherwise that of the settings. Every byte is compared with what was published. The process
-    keeps memory that tensors free from here on. Raises `UnknownHost` where the store or the folder lacks it,
-    and `HostChanged`.
+    `device` is otherwise that of the settings. Its parts are read when they are used, every byte compared
+    with what was published. The process keeps memory that tensors free from here on. Raises `UnknownHost`
+    where the store or the folder lacks it.
     """
-    from tasks.hosts.step import open_host as open_checked
+    from tasks.hosts.step import prepare_host
     from tasks.processor import keep_freed_memory
 
     keep_freed_memory()
-    with watch.progress("check host", "MB") as progress:
-        return open_checked(
-            store,
-            settings.hosts,
-            ref or host_ref(store, params),
-            device=device or device_of(settings),
-            dtype=params.dtype,
-            progress=progress,
-        )
+    return prepare_host(
+        store,
+        settings.hosts,
+        ref or host_ref(store, params),
+        device=device or device_of(settings),
+        dtype=params.dtype,
+        display=partial(watch.progress, "check host", "MB"),
+    )
+
+
+def _key(settings: Settings, host: "Host") -> _Key:
+    """What tells hosts apart: version, numbers, place, and the state of every file there."""
+    from tasks.hosts.step import host_folder
+
+    folder = host_folder(settings.hosts, host.ref).resolve()
+    return (host.ref, host.device, host.dtype, folder, *sorted(map(_state, folder.iterdir())))
+
+
+def _state(path: Path) -> tuple[str, int, int, int]:
+    found = path.stat()
+    return path.name, found.st_size, found.st_mtime_ns, found.st_ino

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from flows import watch
 from flows.engine import bind, flow
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
-from flows.workers.gpu import computing_device
 from store import Ref, Store
 
 if TYPE_CHECKING:
@@ -72,23 +72,11 @@ def _replay(settings: Settings, params: Params, jobs: str, start: str, task: str
 @contextmanager
 def _bench(settings: Settings, params: Params, store: Store) -> Iterator["Bench"]:
     """The host of the parameters, on a device that is this computation's own."""
-    import torch
-
-    from tasks.hosts import find_host, host_dtype, open_host
     from tasks.replay.step import Bench
 
     prepare_threads(settings)
-    ref = find_host(store, params.host.name).ref
-    with computing_device(settings) as device, watch.progress("open host", "MB") as opening:
-        dtype = host_dtype(params.host.dtype, torch.device(device))
-        yield Bench(
-            ref,
-            str(dtype).removeprefix("torch."),
-            params.larc,
-            lambda: open_host(
-                store, settings.hosts, ref, device=device, dtype=params.host.dtype, progress=opening
-            ),
-        )
+    with computing_host(settings, store, params.host) as host:
+        yield Bench(host, params.larc)
 
 
 publish_task = bind(_publish, name="publish jobs")

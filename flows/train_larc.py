@@ -4,35 +4,34 @@ from typing import TYPE_CHECKING
 
 from flows import watch
 from flows.engine import bind, flow
+from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
 from flows.timing import timed
-from flows.workers.gpu import computing_device
 from store import Store
-from tasks.progress import Progress
 
 if TYPE_CHECKING:
-    from tasks.study import Bench, Plan
+    from tasks.study import Plan
 
 
 def _train(settings: Settings, params: Params) -> list[str]:
+    from tasks.study import Bench
     from tasks.study.step import train_slow_states
 
     prepare_threads(settings)
     store = open_store(settings)
+    plan = study_plan(store, params)
     with (
-        watch.progress("open host", "MB") as opening,
+        computing_host(settings, store, params.host, plan.host) as host,
         watch.progress("train larc", "outer updates") as progress,
-        computing_device(settings) as device,
         timed(settings.work_dir, store, "slow-states") as work,
     ):
-        plan = study_plan(store, params)
         before = store.tip().sequence
         trained = train_slow_states(
             store,
             plan,
-            study_bench(store, plan, settings, device, opening),
+            Bench(plan, host),
             progress=progress,
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
@@ -53,13 +52,6 @@ def study_plan(store: Store, params: Params) -> "Plan":
     return Plan(
         find_host(store, params.host.name).ref, params.host, params.programs, params.larc, params.study
     )
-
-
-def study_bench(store: Store, plan: "Plan", settings: Settings, device: str, progress: Progress) -> "Bench":
-    """What the study computes with; `progress` counts megabytes while the host is opened."""
-    from tasks.study import Bench
-
-    return Bench(store, plan, settings.hosts, device=device, progress=progress)
 
 
 def _flow(params: Params, settings: Settings) -> list[str]:

@@ -16,7 +16,7 @@ def _write(
     settings: Settings, params: Params, ahead: Sequence[ShadowParams] = (), sealed: bool = False
 ) -> str:
     """Write the domain; what the search of those `ahead`, `sealed` their report too, lacks is said first."""
-    from tasks.shadows.step import write_domain
+    from tasks.shadows.step import find_written, write_domain
 
     prepare_threads(settings)
     store = open_store(settings)
@@ -25,7 +25,7 @@ def _write(
         watch.progress(f"write {params.shadow.name}", "chunks") as progress,
         timed(settings.work_dir, store, "write-shadow") as work,
     ):
-        if ahead:
+        if ahead and find_written(store, host, params.shadow) is None:
             from tasks.anneal import check_texts
 
             check_texts(store, host, ahead, params.anneal, sealed=sealed)

@@ -1,5 +1,7 @@
 """How long computations report their progress."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 
@@ -11,6 +13,24 @@ class Progress(Protocol):
 
 def silent(done: int, total: int, **figures: float) -> None:
     """Report nothing."""
+
+
+Display = Callable[[], AbstractContextManager[Progress]]
+"""Begins to show a progress, for work of which it is not known whether it will be done."""
+
+
+def unseen() -> AbstractContextManager[Progress]:
+    """A display of nothing."""
+    return nullcontext(silent)
+
+
+def shown_by(progress: Progress) -> Display:
+    """The display of a progress that is there already."""
+
+    def begin() -> AbstractContextManager[Progress]:
+        return nullcontext(progress)
+
+    return begin
 
 
 def part_of(progress: Progress, before: int, whole: int) -> Progress:

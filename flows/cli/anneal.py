@@ -173,12 +173,13 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
         The new folder.
     """
     from flows.errors import UsageError
-    from flows.hosts import host_ref, open_host
+    from flows.hosts import open_host
     from flows.params import load_params
     from flows.watch import watching
     from store.paths import usable_path
     from store.transfer import check_folder_at
-    from tasks.hosts.step import host_folder
+    from tasks.hosts import find_host
+    from tasks.hosts.step import check_host
     from tasks.shadows import stack_refs
 
     if not names:
@@ -187,12 +188,13 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
     out = usable_path(out, UsageError, "--out")
     check_folder_at(out)
     store, settings = session.open_store(), session.settings
-    host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)
+    kept, refs = find_host(store, chosen.host.name), stack_refs(store, names)
     from tasks.shadows.step import merge_shadows
 
     with watching(session.progress):
-        host = open_host(settings, store, chosen.host, host_at)
-        folder = host_folder(settings.hosts, host.ref)
+        host = open_host(settings, store, chosen.host, kept.ref)
+        with session.progress("check host", "MB") as progress:
+            folder = check_host(settings.hosts, kept, progress=progress)
         with session.progress("merge", "files") as progress:
             changed = merge_shadows(store, host, folder, refs, out, progress=progress)
     lines = [*(f"shadow  {ref}" for ref in refs), f"host    {host.ref}"]

@@ -12,12 +12,13 @@ import numpy as np
 from store import Recipe, Ref, Store
 from tasks.anneal.params import RETENTION, AnnealParams
 from tasks.anneal.sealed import chunk_losses
+from tasks.anneal.sources import text_digests
 from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, part_of, silent
-from tasks.shadows import ShadowParams, attached, foundation, open_shadow, stack_refs
+from tasks.shadows import ShadowParams, attached, find_shadow, foundation, open_shadow, stack_refs
 from tasks.tables import encode_records
 from tasks.unfinished import Unfinished
 
@@ -90,20 +91,21 @@ def evaluate_stages(
     """
     learned = stages(shadow, anneal)
     named: Sequence[Ref | str] = kept or [one.name for one in learned]
-    opened = [open_shadow(store, one, host) for one in named]
-    refs = [ref for ref, _ in opened]
+    refs = [find_shadow(store, one) for one in named]
     base = len(stack_refs(store, shadow.onto))
     for place, ref in enumerate(refs):
         if list(foundation(store, ref))[base:] != refs[:place]:
             raise StaleInputs(f"{ref} stands on other shadows; run `cellar anneal cumulate` again")
     below = foundation(store, refs[0])
-    texts = [read_texts(store, host, one, anneal) for one in learned]
-    how = stages_recipe((*below, *refs), anneal, [one for text in texts for one in text.digests], host.ref)
+    digests = [digest for one in learned for digest in text_digests(store, one, anneal)]
+    how = stages_recipe((*below, *refs), anneal, digests, host.ref)
     recipe = how.fingerprint
     unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
+    opened = [open_shadow(store, ref, host)[1] for ref in refs]
+    texts = [read_texts(store, host, one, anneal) for one in learned]
     began = time.monotonic()
     parts = {
         domain: sealed_parts(one, anneal.sealed.chunk_tokens)[0]
@@ -117,7 +119,7 @@ def evaluate_stages(
             stack.enter_context(attached(host, open_shadow(store, ref, host)[1]))
         for count in range(len(opened) + 1):
             if count:
-                stack.enter_context(attached(host, opened[count - 1][1]))
+                stack.enter_context(attached(host, opened[count - 1]))
             for text, chunks_NT in parts.items():
                 losses_N = chunk_losses(
                     host,

@@ -15,13 +15,23 @@ from tasks.anneal.cards import cards
 from tasks.anneal.consolidation import evaluations_of
 from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
+from tasks.anneal.sources import text_digests
 from tasks.anneal.step import search_alphas
 from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, part_of, silent
-from tasks.shadows import WRITTEN, Shadow, ShadowParams, attached, foundation, open_shadow, standing_on
+from tasks.shadows import (
+    WRITTEN,
+    Shadow,
+    ShadowParams,
+    attached,
+    find_shadow,
+    foundation,
+    open_shadow,
+    standing_on,
+)
 from tasks.tables import encode_records
 from tasks.unfinished import Unfinished
 
@@ -70,18 +80,19 @@ def evaluate_shadow(
 
     Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another text's.
     """
-    ref, scaled = open_shadow(store, kept or shadow.name, host)
-    written_ref, full = open_shadow(store, written or f"{shadow.name}{WRITTEN}", host)
-    texts = read_texts(store, host, shadow, anneal)
-    if scaled.document != texts.domain.digest or full.document != texts.domain.digest:
-        raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
-    sealed = anneal.sealed
-    how = sealed_recipe(ref, written_ref, anneal, texts.digests, host.ref)
+    ref = find_shadow(store, kept or shadow.name)
+    written_ref = find_shadow(store, written or f"{shadow.name}{WRITTEN}")
+    how = sealed_recipe(ref, written_ref, anneal, text_digests(store, shadow, anneal), host.ref)
     recipe = how.fingerprint
     unfinished = Unfinished(work_dir, f"{recipe} {host.dtype}", checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
+    (_, scaled), (_, full) = open_shadow(store, ref, host), open_shadow(store, written_ref, host)
+    texts = read_texts(store, host, shadow, anneal)
+    if scaled.document != texts.domain.digest or full.document != texts.domain.digest:
+        raise StaleInputs(f"{ref} was made of another text; run `cellar anneal consolidate` again")
+    sealed = anneal.sealed
     began = time.monotonic()
     parts = dict(zip(("domain", "retention"), sealed_parts(texts, sealed.chunk_tokens), strict=True))
     alphas = {"naive": np.ones(len(full.layers)), "consolidated": np.array(scaled.alphas)}

@@ -16,7 +16,8 @@ from tasks.anneal.consolidation import Found, run_search
 from tasks.anneal.objective import Objective, Scored
 from tasks.anneal.params import AnnealParams, SearchName
 from tasks.anneal.population import Population
-from tasks.anneal.texts import Purpose, Texts, read_texts
+from tasks.anneal.sources import text_digests
+from tasks.anneal.texts import Purpose, Texts, check_lengths, read_texts
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.errors import StaleInputs
 from tasks.progress import Progress, silent
@@ -26,6 +27,7 @@ from tasks.shadows import (
     Shadow,
     ShadowParams,
     check_length,
+    find_shadow,
     foundation,
     open_shadow,
     shadow_element,
@@ -53,6 +55,7 @@ def consolidate(
     anneal: AnnealParams,
     *,
     written: Ref | None = None,
+    sealed: bool = False,
     progress: Progress = silent,
     work_dir: Path | None = None,
     checkpoint_s: float = CHECKPOINT_S,
@@ -65,18 +68,22 @@ def consolidate(
     Where guard text and guard probes, which the search never saw, show no gain that is worth its rise, all
     alphas are 0. With `work_dir` an interrupted search continues, bit for bit.
 
-    Raises `StaleInputs` when the written shadow is not of this text, `ElementNotFound` when there is none.
+    Raises `StaleInputs` when the written shadow is not of this text, `ElementNotFound` when there is none,
+    and for what the search, or with `sealed` a report that follows, would lack `TooLittleText` and
+    `UnfitHost`.
     """
-    written_ref, full = open_shadow(store, written or f"{shadow.name}{WRITTEN}", host)
+    written_ref = find_shadow(store, written or f"{shadow.name}{WRITTEN}")
+    recipe = consolidation_recipe(written_ref, anneal, text_digests(store, shadow, anneal), host)
+    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
+    there = find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{shadow.name}")
+    if there is not None:
+        return there
+    check_lengths(host, anneal, sealed=sealed)
+    _, full = open_shadow(store, written_ref, host)
     texts = read_texts(store, host, shadow, anneal)
     if full.document != texts.domain.digest:
         raise StaleInputs(f"{written_ref} was written from another text; run `cellar anneal write` again")
-    recipe = consolidation_recipe(written_ref, anneal, texts.digests, host)
-    checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
-    if (
-        there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{shadow.name}")
-    ) is not None:
-        return there
+    texts.check(anneal, sealed=sealed)
     onto = foundation(store, written_ref)
     with standing_on(store, host, onto):
         found = search_alphas("cma", host, full, texts, anneal, progress=progress, checkpoints=checkpoints)

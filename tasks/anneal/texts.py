@@ -54,6 +54,13 @@ class Texts:
         probes = [passages(getattr(text, f"{purpose}_T"), share, length) for text in self.retention]
         return passages(getattr(self.domain, f"{purpose}_T"), count, length), torch.cat(probes)
 
+    def check(self, anneal: AnnealParams, *, sealed: bool = False) -> None:
+        """Raise `TooLittleText` where a text is too short for a search, with `sealed` for its report too."""
+        for purpose in PURPOSES:
+            self.searched(purpose, anneal)
+        if sealed:
+            sealed_parts(self, anneal.sealed.chunk_tokens)
+
 
 def read_texts(store: Store, host: "Host", shadow: ShadowParams, anneal: AnnealParams) -> Texts:
     """Domain and retention texts, parted; raises `BadCorpus` where no retention text is named."""
@@ -80,21 +87,22 @@ def check_texts(
     their purposes, and `UnfitHost` for layers that the host lacks or that cannot be clamped, and for lengths
     that it does not read.
     """
-    check_length(host, "anneal.passage_tokens", anneal.passage_tokens)
+    check_lengths(host, anneal, sealed=sealed)
     for shadow in shadows:
         check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
+    retention = read_retention(store, host, anneal, seed=shadows[0].seed)
+    for shadow in shadows:
+        searched_layers(anneal, chosen_layers(host, shadow.layers))
+        Texts(read_domain(store, host, shadow), retention).check(anneal, sealed=sealed)
+
+
+def check_lengths(host: "Host", anneal: AnnealParams, *, sealed: bool = False) -> None:
+    """Raise `UnfitHost` for passages, with `sealed` for chunks and cards, longer than the host reads."""
+    check_length(host, "anneal.passage_tokens", anneal.passage_tokens)
     if sealed:
         check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
         card = beginning_of(anneal.sealed.chunk_tokens) + anneal.sealed.card_tokens
         check_length(host, "a card", card, "lower anneal.sealed.card_tokens")
-    retention = read_retention(store, host, anneal, seed=shadows[0].seed)
-    for shadow in shadows:
-        searched_layers(anneal, chosen_layers(host, shadow.layers))
-        texts = Texts(read_domain(store, host, shadow), retention)
-        for purpose in PURPOSES:
-            texts.searched(purpose, anneal)
-        if sealed:
-            sealed_parts(texts, anneal.sealed.chunk_tokens)
 
 
 def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:

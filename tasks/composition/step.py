@@ -33,6 +33,7 @@ from tasks.shadows import (
     check_length,
     digest_of,
     learned_tokens,
+    open_shadow,
     read_documents,
     stack_refs,
     standing_on,
@@ -76,16 +77,8 @@ def evaluate_composition(
     index raises.
     """
     refs = stack_refs(store, names)
-    check_length(host, "a string with its cue", params.cue_tokens + params.target_tokens, _SHORTER)
-    with standing_on(store, host, refs) as opened:
-        shadows = dict(zip(refs, opened, strict=True))
     documents = read_documents(store, shadow.domain) if shadow.domain.given else []
     digest = digest_of(documents)
-    if documents and digest not in [one.document for one in opened]:
-        raise StaleInputs(
-            "shadow.domain is not the text that a named shadow was written from; name the one it was, or "
-            "leave shadow.domain out"
-        )
     shards = sorted(corpus, key=lambda ref: ref.name)
     options = {
         **params.identity(),
@@ -104,6 +97,13 @@ def evaluate_composition(
     if (known := find_evaluation(store, recipe, name=params.name)) is not None:
         unfinished.remove()
         return known
+    check_length(host, "a string with its cue", params.cue_tokens + params.target_tokens, _SHORTER)
+    shadows = {ref: open_shadow(store, ref, host)[1] for ref in refs}
+    if documents and digest not in [one.document for one in shadows.values()]:
+        raise StaleInputs(
+            "shadow.domain is not the text that a named shadow was written from; name the one it was, or "
+            "leave shadow.domain out"
+        )
     began = time.monotonic()
     asker = Asker(snapshot, Index.open(store, snapshot))
     texts = worker_documents(store, shards, asker.tokenizer, snapshot.rows("memory"))

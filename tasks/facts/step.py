@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store import Recipe, Ref, Store
-from tasks.anneal import AnnealParams, ChunkLoss, chunk_losses, compared, read_retention, sealed_chunks
+from tasks.anneal import (
+    AnnealParams,
+    ChunkLoss,
+    chunk_losses,
+    compared,
+    read_retention,
+    retention_digests,
+    sealed_chunks,
+)
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -25,6 +33,7 @@ from tasks.shadows import (
     attached,
     check_length,
     chunks_of,
+    find_shadow,
     new_shadow,
     open_shadow,
     shadow_element,
@@ -62,9 +71,9 @@ def teach(
     taught = lesson_of(lesson, made_up_facts(params), host.encode, params)
     onto = stack_refs(store, shadow.onto)
     recipe = _lesson_recipe(host, shadow, taught, onto)
-    name = lesson_name(params, lesson)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
-    if (there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{name}")) is not None:
+    there = find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{lesson_name(params, lesson)}")
+    if there is not None:
         return there
     zero = new_shadow(host, shadow.layers, document=taught.digest, seeds={"facts": params.seed})
     writing = shadow.model_copy(update={"chunks": len(taught.tokens_T) // shadow.chunk_tokens + 1})
@@ -73,7 +82,7 @@ def teach(
             host, zero, taught.tokens_T, writing, progress=progress, checkpoints=checkpoints
         )
     element = shadow_element(
-        name,
+        lesson_name(params, lesson),
         written,
         host=host.ref,
         requires=tuple(ref.version for ref in onto),
@@ -100,18 +109,22 @@ def check_lessons(
 ) -> None:
     """Raise what teaching and asking would of parameters and texts, so that it is said before any lesson.
 
-    Raises `TooLittleText` for facts that cannot be made up, a lesson without a chunk and short retention
-    text, `BadCorpus` and `ElementNotFound` for retention text that is not there, and `UnfitHost` for lengths
-    that the host does not read.
+    Where all lessons are published nothing is left to be said. Raises `TooLittleText` for facts that cannot
+    be made up, a lesson without a chunk and short retention text, `BadCorpus` and `ElementNotFound` for
+    retention text that is not there, and `UnfitHost` for lengths that the host does not read.
     """
+    facts, onto = made_up_facts(params), stack_refs(store, shadow.onto)
+    lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
+    recipes = {lesson: _lesson_recipe(host, shadow, taught, onto) for lesson, taught in lessons.items()}
+    if all(_is_taught(store, recipe, params, lesson) for lesson, recipe in recipes.items()):
+        return
     check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
     check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
-    sealed_chunks(read_retention(store, host, anneal, seed=shadow.seed), anneal.sealed.chunk_tokens)
-    facts = made_up_facts(params)
     longest = longest_asked(host, facts, said_tokens=params.said_tokens)
     check_length(host, "asking for a fact", longest, "lower facts.said_tokens")
-    for lesson in params.lessons:
-        chunks_of(lesson_of(lesson, facts, host.encode, params).tokens_T, shadow)
+    sealed_chunks(read_retention(store, host, anneal, seed=shadow.seed), anneal.sealed.chunk_tokens)
+    for taught in lessons.values():
+        chunks_of(taught.tokens_T, shadow)
 
 
 def evaluate_facts(
@@ -139,14 +152,8 @@ def evaluate_facts(
     """
     facts = made_up_facts(params)
     onto = stack_refs(store, shadow.onto)
-    lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
-    named: Sequence[Ref | str] = taught or [lesson_name(params, lesson) for lesson in lessons]
-    opened = {one: open_shadow(store, what, host) for one, what in zip(lessons, named, strict=True)}
-    for lesson, (ref, written) in opened.items():
-        if written.document != lessons[lesson].digest:
-            raise StaleInputs(f"{ref} was taught other facts; run `cellar anneal facts` again")
-    refs = [ref for ref, _ in opened.values()]
-    retention = read_retention(store, host, anneal, seed=shadow.seed)
+    named: Sequence[Ref | str] = taught or [lesson_name(params, lesson) for lesson in params.lessons]
+    refs = [find_shadow(store, one) for one in named]
     sealed = anneal.sealed
     options = {
         **params.identity(),
@@ -155,13 +162,20 @@ def evaluate_facts(
         "order": shadow.seed,
         "dtype": _dtype(host),
     }
-    inputs = (host.ref.version, *(ref.version for ref in (*onto, *refs)), *(one.digest for one in retention))
+    digests = retention_digests(store, anneal)
+    inputs = (host.ref.version, *(ref.version for ref in (*onto, *refs)), *digests)
     recipe = Recipe("facts.evaluate/1", options, inputs).fingerprint
     unfinished = Unfinished(work_dir, recipe, checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
     began = time.monotonic()
+    lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
+    opened = {one: open_shadow(store, ref, host) for one, ref in zip(lessons, refs, strict=True)}
+    for lesson, (ref, written) in opened.items():
+        if written.document != lessons[lesson].digest:
+            raise StaleInputs(f"{ref} was taught other facts; run `cellar anneal facts` again")
+    retention = read_retention(store, host, anneal, seed=shadow.seed)
     chunks_NT = sealed_chunks(retention, sealed.chunk_tokens)
     samples: list[FactSample] = []
     losses = {}
@@ -222,6 +236,11 @@ def evaluate_facts(
 def lesson_name(params: FactsParams, lesson: Lesson) -> str:
     """What the shadow of a lesson is called, without its kind."""
     return f"{params.name}.{lesson}{WRITTEN}"
+
+
+def _is_taught(store: Store, recipe: Recipe, params: FactsParams, lesson: Lesson) -> bool:
+    name = f"{KIND}{lesson_name(params, lesson)}"
+    return find_trained(store, recipe.fingerprint, None, name=name) is not None
 
 
 def _lesson_recipe(host: "Host", shadow: ShadowParams, taught: Taught, onto: tuple[Ref, ...]) -> Recipe:

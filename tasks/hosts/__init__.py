@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tasks.hosts.digests import read_manifest
     from tasks.hosts.kept import KeptHost, find_host, list_hosts
     from tasks.hosts.manifest import HostManifest
-    from tasks.hosts.opening import Host, HostDtype, HostIdentity, host_dtype, load_host
+    from tasks.hosts.opening import Host, HostDtype, HostIdentity, HostParts, host_dtype, load_host
     from tasks.hosts.params import HostParams
-    from tasks.hosts.step import open_host, publish_host
+    from tasks.hosts.step import open_host, prepare_host, publish_host
 
 __all__ = [
     "Host",
@@ -23,6 +23,7 @@ __all__ = [
     "HostIdentity",
     "HostManifest",
     "HostParams",
+    "HostParts",
     "KeptHost",
     "convert_gguf",
     "end_of_sequence",
@@ -32,6 +33,7 @@ __all__ = [
     "list_hosts",
     "load_host",
     "open_host",
+    "prepare_host",
     "publish_host",
     "read_manifest",
 ]

@@ -11,15 +11,15 @@ from tasks.hosts.folder import CONFIG, TOKENIZER
 from tasks.hosts.manifest import HostManifest
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 _MOST_DESCRIBED = 4
 """Times as many parameters as the files hold that a configuration may describe: tied ones are held once."""
 
 
-def end_of_sequence(model: "PreTrainedModel") -> int:
+def end_of_sequence(config: "PreTrainedConfig") -> int:
     """The id of the token that ends a text; raises `BadHost` for a model without one."""
-    ends = model.config.get_text_config().eos_token_id
+    ends = config.get_text_config().eos_token_id
     end = ends[0] if isinstance(ends, list) and ends else ends
     if not isinstance(end, int):
         raise BadHost(f"{CONFIG} names no end-of-sequence token; add eos_token_id to it")
@@ -32,7 +32,22 @@ def check_buildable(folder: Path, manifest: HostManifest) -> None:
     Raises `BadHost` as `build_model` and `build_tokenizer` do: for tensors that are missing or of another
     shape, and for a configuration from which no model can be built.
     """
-    build_tokenizer(folder, build_model(folder, manifest, torch.float32, only_outline=True))
+    build_tokenizer(folder, build_model(folder, manifest, torch.float32, only_outline=True).config)
+
+
+def build_config(manifest: HostManifest) -> "PreTrainedConfig":
+    """The configuration of a published host; raises `BadHost` when transformers knows no such model."""
+    from transformers import AutoConfig
+
+    try:
+        kind = str(manifest.config["model_type"])
+        return AutoConfig.for_model(
+            kind, **{key: value for key, value in manifest.config.items() if key != "model_type"}
+        )
+    except Exception as error:  # whatever a configuration leads the library into
+        raise BadHost(
+            f"{CONFIG} was not read as that of a causal language model ({_reason(error)}); add the host again"
+        ) from error
 
 
 def build_model(
@@ -57,9 +72,9 @@ def build_model(
             device_map="meta" if only_outline else None,
         )
     except Exception as error:  # whatever a configuration leads the library into
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise BadHost(
-            f"{folder} was not read as a causal language model ({reason}); fetch or save the model again"
+            f"{folder} was not read as a causal language model ({_reason(error)}); fetch or save the model "
+            "again"
         ) from error
     model: PreTrainedModel = loaded[0]
     report: dict[str, Any] = loaded[1]
@@ -134,7 +149,7 @@ def _check_size(folder: Path, manifest: HostManifest) -> None:
         raise ValueError(f"it describes {described} parameters and holds {manifest.parameters}")
 
 
-def build_tokenizer(folder: Path, model: "PreTrainedModel") -> "PreTrainedTokenizerFast":
+def build_tokenizer(folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerFast":
     """The tokenizer of a host's folder; raises `BadHost` for one that is none, or does not fit the model."""
     from transformers import PreTrainedTokenizerFast
 
@@ -143,14 +158,18 @@ def build_tokenizer(folder: Path, model: "PreTrainedModel") -> "PreTrainedTokeni
         make: Any = PreTrainedTokenizerFast
         tokenizer: PreTrainedTokenizerFast = make(tokenizer_file=str(folder / TOKENIZER))
     except Exception as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadHost(f"{folder / TOKENIZER} is no tokenizer ({reason}); save it again") from error
-    if len(tokenizer) > model.config.get_text_config().vocab_size:
+        raise BadHost(f"{folder / TOKENIZER} is no tokenizer ({_reason(error)}); save it again") from error
+    size = config.get_text_config().vocab_size
+    if len(tokenizer) > size:
         raise BadHost(
-            f"{folder / TOKENIZER} has {len(tokenizer)} tokens and the model "
-            f"{model.config.get_text_config().vocab_size}; they do not belong together"
+            f"{folder / TOKENIZER} has {len(tokenizer)} tokens and the model {size}; they do not belong "
+            "together"
         )
-    end = tokenizer.convert_ids_to_tokens(end_of_sequence(model))
+    end = tokenizer.convert_ids_to_tokens(end_of_sequence(config))
     if isinstance(end, str):
         tokenizer.eos_token = end
     return tokenizer
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -27,7 +27,7 @@ def read_manifest(folder: Path, *, progress: Progress = silent) -> HostManifest:
     no finite number.
     """
     config = {key: value for key, value in read_config(folder).items() if key not in _ASIDE}
-    tokenizer = hashlib.sha256(canonical_json(read_json(folder / TOKENIZER))).hexdigest()
+    tokenizer = tokenizer_digest(folder)
     files = weight_files(folder)
     total = max(1, sum(path.stat().st_size for path in files) // 10**6)
     tensors: dict[str, TensorDigest] = {}
@@ -40,6 +40,11 @@ def read_manifest(folder: Path, *, progress: Progress = silent) -> HostManifest:
             done += size
             progress(min(total, done // 10**6), total)
     return HostManifest(config, tokenizer, dict(sorted(tensors.items())))
+
+
+def tokenizer_digest(folder: Path) -> str:
+    """SHA-256 over the JSON of a host's tokenizer, however it is laid out; raises `BadHost` for none."""
+    return hashlib.sha256(canonical_json(read_json(folder / TOKENIZER))).hexdigest()
 
 
 def _digests(path: Path) -> Iterator[tuple[str, TensorDigest, int]]:

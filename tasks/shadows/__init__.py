@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
     from tasks.shadows.stack import stack_refs, standing_on
     from tasks.shadows.step import (
+        find_written,
         merge_shadows,
         read_domain,
         shadow_element,
@@ -59,6 +60,7 @@ __all__ = [
     "digest_of",
     "down_projections",
     "find_shadow",
+    "find_written",
     "foundation",
     "is_stack",
     "learned_tokens",

@@ -28,7 +28,7 @@ def default_layers(layer_types: list[str] | None, layers: int) -> tuple[int, ...
 def chosen_layers(host: "Host", layers: tuple[int, ...] | None) -> tuple[int, ...]:
     """The layers asked for, or the default ones of this host; raises `UnfitHost` for layers it lacks."""
     if layers is None:
-        kinds = getattr(host.model.config.get_text_config(), "layer_types", None)
+        kinds = getattr(host.config.get_text_config(), "layer_types", None)
         layers = default_layers(None if kinds is None else list(kinds), host.layers)
     if layers[-1] >= host.layers:
         raise UnfitHost(

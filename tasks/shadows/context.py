@@ -14,7 +14,7 @@ def check_length(host: "Host", what: str, tokens: int, remedy: str = "lower it")
     Rotary positions go on beyond those that a model was trained with, and what it then says means nothing. A
     host whose configuration names no limit takes any length.
     """
-    most = getattr(host.model.config.get_text_config(), "max_position_embeddings", None)
+    most = getattr(host.config.get_text_config(), "max_position_embeddings", None)
     if type(most) is int and 0 < most < tokens:
         raise UnfitHost(
             f"{what} takes {tokens:,} tokens, more than the {most:,} that {host.ref.name} reads at once; "

@@ -102,7 +102,7 @@ def new_shadow(
 
 def most_bytes(host: "Host") -> int:
     """What the payload of a shadow of this host has at most: a D in every layer, and its record."""
-    text = host.model.config.get_text_config()
+    text = host.config.get_text_config()
     return host.layers * host.width * int(text.intermediate_size) * 4 + _RECORD_BYTES
 
 

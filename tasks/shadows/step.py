@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from store import Element, Recipe, Ref, Store
 from tasks.checkpoint import CHECKPOINT_S, Checkpoints, find_trained, publish_trained
+from tasks.corpus import Document
 from tasks.progress import Progress, silent
 from tasks.shadows.context import check_length
-from tasks.shadows.documents import read_documents
+from tasks.shadows.documents import digest_of, read_documents
 from tasks.shadows.merging import merge
 from tasks.shadows.opening import KIND, open_shadow
 from tasks.shadows.params import WRITTEN, ShadowParams
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 def read_domain(store: Store, host: "Host", params: ShadowParams) -> Domain:
     """The domain of the parameters in its four parts, in the host's tokens."""
-    documents = read_documents(store, params.domain)
+    return _parted(read_documents(store, params.domain), host, params)
+
+
+def _parted(documents: Sequence[Document], host: "Host", params: ShadowParams) -> Domain:
     return part(
         documents,
         host.encode,
@@ -42,6 +46,13 @@ def writing_recipe(
     return Recipe("shadows.write/1", options, (host.ref.version, digest, *(ref.version for ref in onto)))
 
 
+def find_written(store: Store, host: "HostIdentity", params: ShadowParams) -> Ref | None:
+    """The shadow that `write_domain` would find, None where it would write."""
+    digest = digest_of(read_documents(store, params.domain))
+    recipe = writing_recipe(host, params, digest, stack_refs(store, params.onto))
+    return find_trained(store, recipe.fingerprint, None, name=f"{KIND}{params.name}{WRITTEN}")
+
+
 def write_domain(
     store: Store,
     host: "Host",
@@ -56,14 +67,15 @@ def write_domain(
     Held-out text is parted first. With `work_dir` an interrupted stream continues, bit for bit, from what it
     kept every `checkpoint_s` seconds. Raises `UnfitHost` for chunks longer than the host reads.
     """
-    check_length(host, "shadow.chunk_tokens", params.chunk_tokens)
-    domain = read_domain(store, host, params)
+    documents = read_documents(store, params.domain)
     onto = stack_refs(store, params.onto)
-    recipe = writing_recipe(host, params, domain.digest, onto)
+    recipe = writing_recipe(host, params, digest_of(documents), onto)
     name = f"{params.name}{WRITTEN}"
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
     if (there := find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{name}")) is not None:
         return there
+    check_length(host, "shadow.chunk_tokens", params.chunk_tokens)
+    domain = _parted(documents, host, params)
     zero = new_shadow(host, params.layers, document=domain.digest, seeds={"documents": params.seed})
     with standing_on(store, host, onto):
         written = write_shadow(host, zero, domain.train_T, params, progress=progress, checkpoints=checkpoints)

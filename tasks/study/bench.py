@@ -1,37 +1,19 @@
-"""What a study computes with: a host that is opened when it is needed, and the questions it is asked."""
+"""What a study computes with: its host, and the questions that it is asked."""
 
 from functools import cached_property
-from pathlib import Path
 
-from store import Store
-from tasks.hosts import Host, open_host
+from tasks.hosts import Host
 from tasks.larc import Learner, LoraLearner
-from tasks.progress import Progress, silent
 from tasks.study.questions import Questioner
 from tasks.study.recipes import Plan
 
 
 class Bench:
-    """A host, opened when something has to be computed with it, and the questions that it is asked."""
+    """A host and the questions that it is asked; both are made when something has to be computed."""
 
-    def __init__(
-        self, store: Store, plan: Plan, hosts: Path, *, device: str = "cpu", progress: Progress = silent
-    ) -> None:
-        """`hosts` is the folder of host folders; `progress` counts the megabytes of opening one."""
-        self._store, self._plan, self._hosts = store, plan, hosts
-        self._device, self._progress = device, progress
-
-    @cached_property
-    def host(self) -> Host:
-        """The plan's host, checked against what was published."""
-        return open_host(
-            self._store,
-            self._hosts,
-            self._plan.host,
-            device=self._device,
-            dtype=self._plan.host_params.dtype,
-            progress=self._progress,
-        )
+    def __init__(self, plan: Plan, host: Host) -> None:
+        """`host` is the plan's."""
+        self._plan, self.host = plan, host
 
     @cached_property
     def learner(self) -> Learner:

@@ -20,12 +20,12 @@ from transformers import (
     Qwen3Config,
 )
 
-from store import Ref
 from tasks.anneal import Population, layers, plain_losses
 from tasks.anneal.layers import HostLayer, LeanLayer
 from tasks.anneal.suffix import Suffix
 from tasks.hosts import Host
 from tasks.shadows import Shadow, attached, new_shadow
+from tests.host_parts import host_of
 
 ALPHAS_PL = np.array([[0, 0, 0], [1, 1, 1], [0.3, 0.0, 1.2], [0.0, 0.9, 0.4]])
 SIZES: dict[str, Any] = {
@@ -47,7 +47,7 @@ def made_host(config: Any, dtype: torch.dtype = torch.float32) -> Host:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config).to(dtype).eval().requires_grad_(False)
-    return Host(Ref("host/made", "ab" * 32), model, None, torch.device("cpu"), dtype)
+    return host_of(model, dtype)
 
 
 def made_shadow(host: Host, layers: tuple[int, ...] = (1, 2, 3)) -> Shadow:

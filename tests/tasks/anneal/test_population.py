@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, Gemma2Config, Qwen3NextConfig
 
-from store import Ref
 from tasks.anneal import Population, passages, plain_losses
 from tasks.errors import TooLittleText, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import Shadow, new_shadow
+from tests.host_parts import host_of
 
 ALPHAS_PL = np.array([[0, 0, 0], [1, 1, 1], [0.3, 0.0, 1.2], [0.0, 0.9, 0.0], [1.2, 0.4, 0.7]])
 
@@ -76,7 +76,7 @@ def test_hybrid_hosts_are_read_in_parts_as_they_are_whole(config: object, ids_NT
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config).eval().requires_grad_(False)
-    host = Host(Ref("host/hybrid", "ab" * 32), model, None, torch.device("cpu"), torch.float32)
+    host = host_of(model)
     shadow = new_shadow(host, None, document="ab" * 32, seeds={})
     kinds = model.config.layer_types
     assert shadow.layers == tuple(i for i, kind in enumerate(kinds) if kind == "full_attention")

@@ -19,7 +19,8 @@ from tasks.anneal import (
 from tasks.anneal.params import SealedParams
 from tasks.errors import BadCorpus, StaleInputs, TooLittleText, UnfitHost
 from tasks.hosts import Host
-from tasks.shadows import HeldParams, ShadowParams, TextSource, open_shadow, write_domain
+from tasks.shadows import HeldParams, ShadowParams, TextSource, find_written, open_shadow, write_domain
+from tests.host_parts import closed
 
 HELD = HeldParams(selection_tokens=256, guard_tokens=512, sealed_tokens=512)
 
@@ -79,6 +80,35 @@ def test_a_domain_is_consolidated_once_and_its_host_gains(
     assert 0 < max(shadow.alphas) <= 1.2
     assert all(np.array_equal(a, b) for a, b in zip(shadow.deltas, full.deltas, strict=True))
     assert shadow.seeds == {"documents": 0, "search": 0}
+
+
+def test_what_is_published_is_found_without_opening_the_host(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    written = write_domain(store, host, shadow_params)
+    kept = consolidate(store, host, shadow_params, anneal, written=written)
+    made = evaluate_shadow(store, host, shadow_params, anneal)
+    unopened, tip = closed(host), store.tip()
+    assert find_written(store, unopened, shadow_params) == written
+    assert write_domain(store, unopened, shadow_params) == written
+    assert consolidate(store, unopened, shadow_params, anneal, written=written, sealed=True) == kept
+    again = evaluate_shadow(store, unopened, shadow_params, anneal)
+    assert (again.summary_ref, again.reused, store.tip()) == (made.summary_ref, True, tip)
+    other = shadow_params.model_copy(update={"chunks": 3})
+    assert find_written(store, unopened, other) is None
+
+
+def test_text_too_short_for_the_report_is_said_before_the_search(
+    store: Store, host: Host, shadow_params: ShadowParams, anneal: AnnealParams
+) -> None:
+    write_domain(store, host, shadow_params)
+    long = anneal.model_copy(update={"sealed": SealedParams(chunk_tokens=600)})
+
+    def searched(*_: object) -> None:
+        pytest.fail("the search began")
+
+    with pytest.raises(TooLittleText, match="600"):
+        consolidate(store, host, shadow_params, long, sealed=True, progress=searched)
 
 
 def test_an_interrupted_search_publishes_the_same_bytes(

@@ -25,6 +25,7 @@ from tasks.shadows import (
 )
 from tasks.tables import load_records
 from tests.copied_memories import remember
+from tests.host_parts import closed
 from tests.hosted import host_folder  # noqa: F401
 from tests.tasks.killing import Killed, stop_at
 from tests.tasks.threads import one_thread  # noqa: F401 - of the whole module
@@ -66,7 +67,7 @@ def test_four_conditions_and_a_wrong_text_are_scored_once(
     )
     assert made.summary_ref.name == "evaluation/composition"
     again = evaluate_composition(
-        *(store, reader, ["drawn"], ShadowParams(), PARAMS), snapshot=snapshot, corpus=corpus
+        *(store, closed(reader), ["drawn"], ShadowParams(), PARAMS), snapshot=snapshot, corpus=corpus
     )
     assert again.reused
     renamed = PARAMS.model_copy(update={"name": "renamed"})

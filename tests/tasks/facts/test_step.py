@@ -24,6 +24,7 @@ from tasks.facts import (
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, ShadowParams, open_shadow
 from tasks.tables import load_records
+from tests.host_parts import closed
 from tests.tasks.killing import Killed, stop_at
 
 PARAMS = FactsParams(
@@ -56,7 +57,7 @@ def test_lessons_are_taught_and_facts_asked_for_once(store: Store, host: Host, a
     assert store.tip().sequence == tip
     made = evaluate_facts(store, host, SHADOW, PARAMS, anneal)
     assert made.summary_ref.name == "evaluation/few.facts"
-    assert evaluate_facts(store, host, SHADOW, PARAMS, anneal).reused
+    assert evaluate_facts(store, closed(host), SHADOW, PARAMS, anneal).reused
     samples = load_records(store.read(made.samples_ref), FactSample, what="fact samples")
     assert len(samples) == 3 * 3 * 5
     summary = made.summary

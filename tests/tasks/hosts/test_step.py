@@ -13,9 +13,10 @@ from safetensors.torch import load_file, save_file
 
 from store import Element, Store
 from tasks.errors import BadHost, BrokenHost, DownloadFailed, HostChanged, UnknownHost
-from tasks.hosts import Host, find_host, list_hosts, open_host, publish_host, read_manifest
+from tasks.hosts import Host, find_host, list_hosts, open_host, prepare_host, publish_host, read_manifest
 from tasks.hosts.catalogue import KNOWN, KnownHost
 from tasks.hosts.step import JSON_MEDIA, add_host, check_host, fetch_host
+from tasks.progress import shown_by
 from tests.tasks.hosts.tiny_gguf import write_tiny_gguf
 from tests.tiny_host import END, write_tiny_host
 
@@ -67,6 +68,37 @@ def test_a_changed_folder_is_not_opened(store: Store, host: Host, folder: Path) 
         open_host(store, folder.parent, host.ref)
     with pytest.raises(HostChanged, match="under another name"):
         check_host(folder.parent, find_host(store, "tiny"))
+
+
+def test_a_prepared_host_reads_what_is_used_and_refuses_what_changed(
+    store: Store, host: Host, folder: Path
+) -> None:
+    prepared = [prepare_host(store, folder.parent, host.ref) for _ in range(3)]
+    shown: list[int] = []
+    [counting] = [
+        prepare_host(
+            store, folder.parent, host.ref, display=shown_by(lambda done, _total, **_: shown.append(done))
+        )
+    ]
+    assert counting.encode("as a text") == host.encode("as a text")
+    assert (counting.width, counting.layers, counting.vocab_size, counting.end) == (32, 2, 264, END)
+    assert shown == []
+    assert torch.equal(counting.model.lm_head.weight, counting.model.get_input_embeddings().weight)
+    assert len(shown) == 20
+
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, "version": "2.0"}))
+    with pytest.raises(HostChanged, match=r"tokenizer\.json differs"):
+        prepared[0].encode("as a text")
+    assert prepared[0].width == 32
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer, indent=1))
+    assert prepared[1].encode("as a text") == host.encode("as a text")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["model.norm.weight"][0] += 1
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(HostChanged, match=r"model\.norm\.weight"):
+        _ = prepared[1].model
+    assert prepared[2].encode("as a text") == host.encode("as a text")
 
 
 def test_what_is_not_there_is_said(store: Store, host: Host, tmp_path: Path) -> None:

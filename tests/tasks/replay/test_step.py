@@ -8,7 +8,7 @@ import torch
 from store import Store
 from store.errors import ElementNotFound
 from tasks.errors import BadPayload, SessionFull
-from tasks.hosts import load_host, publish_host, read_manifest
+from tasks.hosts import prepare_host, publish_host
 from tasks.larc import LarcParams, SlowState, load_residual, residual_element
 from tasks.replay import session_file
 from tasks.replay.jobs import BadJobs
@@ -26,6 +26,7 @@ from tasks.replay.step import (
     replay,
     start_state,
 )
+from tests.host_parts import closed
 from tests.tasks.replay.conftest import jobs, small
 from tests.tiny_host import write_tiny_host
 
@@ -65,17 +66,8 @@ jobs_start = min(one.started_us for one in jobs(20, seed=1))
 
 @pytest.fixture
 def bench(store: Store, tmp_path: Path) -> Bench:
-    folder = write_tiny_host(tmp_path / "tiny")
-    ref, manifest = publish_host(store, folder, "tiny"), read_manifest(folder)
-
-    def opening() -> object:
-        return load_host(ref, manifest, folder, device=torch.device("cpu"), dtype="float32")
-
-    return Bench(ref, "float32", LarcParams(), opening)  # type: ignore[arg-type]
-
-
-def closed(bench: Bench) -> Bench:
-    return Bench(bench.ref, bench.dtype, bench.larc, lambda: pytest.fail("the host was opened"))
+    ref = publish_host(store, write_tiny_host(tmp_path / "tiny"), "tiny")
+    return Bench(prepare_host(store, tmp_path, ref, dtype="float32"), LarcParams())
 
 
 def inputs(store: Store, bench: Bench, table: Path, params: ReplayParams = PARAMS) -> Inputs:
@@ -90,9 +82,10 @@ def test_all_of_it_is_computed_once_and_then_found_without_opening_the_host(
     made = inputs(store, bench, table)
     first = replay(store, PARAMS, bench, made)
     tip = store.tip()
-    again = inputs(store, closed(bench), table)
+    unopened = Bench(closed(bench.host), bench.larc)
+    again = inputs(store, unopened, table)
     assert again == made
-    second = replay(store, PARAMS, closed(bench), again)
+    second = replay(store, PARAMS, unopened, again)
     assert second.reused
     assert (second.summary, second.summary_ref, store.tip()) == (first.summary, first.summary_ref, tip)
     row = store.catalog().get(made.task.version)
@@ -192,7 +185,7 @@ def test_what_decides_a_fit_makes_another_one_and_what_does_not_does_not(
 ) -> None:
     made = inputs(store, bench, table)
     same = small(**{**PARAMS.model_dump(), "audit_jobs": 4, "rate": 0.3})
-    assert inputs(store, closed(bench), table, same) == made
+    assert inputs(store, Bench(closed(bench.host), bench.larc), table, same) == made
     other = small(**{**PARAMS.model_dump(), "training_jobs": 6})
     assert inputs(store, bench, table, other).task != made.task
 

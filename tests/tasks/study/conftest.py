@@ -7,7 +7,7 @@ import pytest
 
 from store import Ref, Store
 from tasks.evaluation import PublishedEvaluation
-from tasks.hosts import Host, HostParams, open_host, publish_host
+from tasks.hosts import Host, HostParams, open_host, prepare_host, publish_host
 from tasks.larc import LarcParams, Learner
 from tasks.programs import ProgramsParams
 from tasks.study import (
@@ -59,6 +59,10 @@ def make_plan(store: Store, hosts: Path) -> Plan:
     return Plan(ref, HostParams(name="tiny", dtype="float32"), PROGRAMS, LARC, STUDY)
 
 
+def bench_of(store: Store, plan: Plan, hosts: Path) -> Bench:
+    return Bench(plan, prepare_host(store, hosts, plan.host, dtype=plan.host_params.dtype))
+
+
 @dataclass(frozen=True)
 class Finished:
     """A study that ran whole."""
@@ -74,7 +78,7 @@ class Finished:
 def finished(tmp_path_factory: pytest.TempPathFactory, hosts: Path) -> Finished:
     store = Store.open_or_create(f"file:{tmp_path_factory.mktemp('finished') / 'store'}")
     plan = make_plan(store, hosts)
-    bench = Bench(store, plan, hosts)
+    bench = bench_of(store, plan, hosts)
     trained = train_slow_states(store, plan, bench)
     sealed = predict_development(store, plan, bench, trained)
     return Finished(store, plan, trained, sealed, evaluate_selection(store, plan, sealed))

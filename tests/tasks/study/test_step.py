@@ -14,7 +14,6 @@ from tasks.errors import BadPayload
 from tasks.programs import Split, groups
 from tasks.programs.groups import reserved_groups
 from tasks.study import (
-    Bench,
     Cell,
     Plan,
     development,
@@ -27,7 +26,7 @@ from tasks.study import predictions as predictions_module
 from tasks.study import scores as scores_module
 from tasks.study.outer import OuterTrainer
 from tasks.study.visits import Visits
-from tests.tasks.study.conftest import STUDY, Finished
+from tests.tasks.study.conftest import STUDY, Finished, bench_of
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_the_summary_agrees_with_the_samples(finished: Finished) -> None:
 def test_predictions_are_published_before_any_query_is_scored(
     store: Store, short: Plan, hosts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(store, short, hosts)
+    bench = bench_of(store, short, hosts)
     trained = train_slow_states(store, short, bench)
     assert not hasattr(predictions_module, "query_errors")
 
@@ -134,7 +133,7 @@ def test_an_interrupted_training_continues_to_the_same_bytes(
 ) -> None:
     short = STUDY.model_copy(update={"seeds": (5,), "objectives": ("adapted",)})
     plan = replace(plan, study=short)
-    bench, recipe = Bench(store, plan, hosts), plan.training("adapted", 5).fingerprint
+    bench, recipe = bench_of(store, plan, hosts), plan.training("adapted", 5).fingerprint
     step = OuterTrainer.step
 
     def interrupted(trainer: OuterTrainer) -> float:
