@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from flows.cli.anneal_figures import cumulate_shadows, evaluate_shadow
-from flows.cli.anneal_needs import need_domain, need_domains, need_facts, need_texts
+from flows.cli.anneal_needs import need_domain, need_domains, need_facts, need_shadows, need_texts
 from flows.cli.attached import attach, continue_text, detach, show
 from flows.cli.composition_figures import evaluate_composition
 from flows.cli.evaluation import RESULTS
@@ -180,7 +180,6 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
     from store.transfer import check_folder_at
     from tasks.hosts import find_host
     from tasks.hosts.step import check_host
-    from tasks.shadows import stack_refs
 
     if not names:
         raise UsageError("which shadows? For example: cellar anneal merge domain --out build/merged")
@@ -188,7 +187,8 @@ def merge(*names: str, out: Path, params: ParamsFile = None, set_: Set = None, s
     out = usable_path(out, UsageError, "--out")
     check_folder_at(out)
     store, settings = session.open_store(), session.settings
-    kept, refs = find_host(store, chosen.host.name), stack_refs(store, names)
+    _, refs = need_shadows(store, chosen, names)
+    kept = find_host(store, chosen.host.name)
     from tasks.shadows.step import merge_shadows
 
     with watching(session.progress):

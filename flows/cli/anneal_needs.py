@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from flows.params import Params
-    from store import Store
+    from store import Ref, Snapshot, Store
 
 
 def need_domain(store: "Store", params: "Params", told: "Callable[[str], None]") -> None:
@@ -49,12 +49,34 @@ def need_facts(store: "Store", params: "Params", told: "Callable[[str], None]") 
     retention_digests(store, params.anneal, told=told)
 
 
-def _need_host(store: "Store", params: "Params") -> None:
-    """The host and the shadows that it has learned before; raises `UnknownHost` and as `stack_refs`."""
+def need_shadows(store: "Store", params: "Params", names: "Sequence[str]") -> "tuple[Ref, tuple[Ref, ...]]":
+    """The host and the named shadows, which must be of it; raises as `stack_refs` and `check_written_on`."""
     from flows.hosts import host_ref
+    from tasks.shadows import check_written_on, stack_refs
 
-    host_ref(store, params.host)
-    if params.shadow.onto:
-        from tasks.shadows import stack_refs
+    host, refs = host_ref(store, params.host), stack_refs(store, names)
+    check_written_on(store, refs, host)
+    return host, refs
 
-        stack_refs(store, params.shadow.onto)
+
+def need_composition(
+    store: "Store",
+    params: "Params",
+    names: "Sequence[str]",
+    snapshot: "Snapshot",
+    told: "Callable[[str], None]",
+) -> None:
+    """Host, shadows, the text by which strings are told apart, and the documents of a snapshot's memories."""
+    from flows.provenance.evidence import check_indexed
+    from flows.provenance.inputs import corpora_of
+    from tasks.composition import check_sources
+
+    _, refs = need_shadows(store, params, names)
+    check_indexed(snapshot)
+    check_sources(store, refs, params.shadow.domain, snapshot, told=told)
+    corpora_of(store, snapshot)
+
+
+def _need_host(store: "Store", params: "Params") -> None:
+    """The host and the shadows that it has learned before; raises `UnknownHost` and as `need_shadows`."""
+    need_shadows(store, params, params.shadow.onto)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from flows.cli.anneal_needs import need_shadows
 from flows.cli.given_text import given_text
 from flows.cli.launch import Flag, Injected, ParamsFile, Set
 from flows.cli.shadow_lines import checked, shadow_in_short, shadow_lines, shadow_record, shadow_row
@@ -133,17 +134,16 @@ def continue_text(
         How far.
     """
     from flows.errors import UsageError
-    from flows.hosts import host_ref, open_host
+    from flows.hosts import open_host
     from flows.params import load_params
     from flows.watch import watching
-    from tasks.shadows import stack_refs
 
     if not names or not text.strip() or not 0 < tokens <= 1_024:
         raise UsageError('name shadows, and give --text "..." and up to 1024 --tokens')
     text = given_text(text, "--text")
     chosen = load_params(params, set_ or ())
     store = session.open_store()
-    host_at, refs = host_ref(store, chosen.host), stack_refs(store, names)
+    host_at, refs = need_shadows(store, chosen, names)
     from tasks.anneal import before_and_after
 
     with watching(session.progress):

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.evidence import indexed_snapshot
+from flows.cli.anneal_needs import need_composition
+from flows.cli.evidence import open_snapshot
 from flows.cli.launch import orchestration
 from flows.cli.published import Figures, show_published
 from flows.cli.session import Session
@@ -11,6 +12,7 @@ from flows.formatting import columns
 
 if TYPE_CHECKING:
     from flows.params import Params
+    from store import Store
 
 _DIGITS = {"nats": 3, "share": 3, "exact": 3}
 
@@ -22,18 +24,15 @@ def evaluate_composition(
 
     What is missing in the store is said before anything is started.
     """
-    from flows.hosts import host_ref
     from flows.settings import make_folder
-    from tasks.shadows import read_documents, stack_refs
 
+    opened = open_snapshot(session, snapshot)
     make_folder(out, "--out")
-    opened = indexed_snapshot(session, snapshot)
-    store = session.open_store()
-    host_ref(store, params.host)
-    stack_refs(store, names)
-    if params.shadow.domain.given:
-        read_documents(store, params.shadow.domain, told=session.warn)
-    with orchestration(session, session.settings) as settings:
+
+    def check(store: "Store") -> None:
+        need_composition(store, params, names, opened, session.warn)
+
+    with orchestration(session, session.settings, check=check) as settings:
         from flows.evaluate_composition import evaluate_composition as flow
 
         made = flow(params, settings, names, opened.id)

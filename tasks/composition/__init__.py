@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         others,
         retrieve,
     )
+    from tasks.composition.sources import check_sources
     from tasks.composition.step import evaluate_composition
     from tasks.composition.summary import summarise
 
@@ -23,6 +24,7 @@ __all__ = [
     "CompositionSample",
     "Passage",
     "Retrieved",
+    "check_sources",
     "continue_passages",
     "draw_passages",
     "evaluate_composition",

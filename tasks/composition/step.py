@@ -23,8 +23,8 @@ from tasks.composition.reading import (
     prompt_tokens,
     retrieve,
 )
+from tasks.composition.sources import check_learned
 from tasks.composition.summary import summarise
-from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
 from tasks.progress import Progress, silent, turn_of
 from tasks.retrieval import Asker, Index
@@ -99,11 +99,7 @@ def evaluate_composition(
         return known
     check_length(host, "a string with its cue", params.cue_tokens + params.target_tokens, _SHORTER)
     shadows = {ref: open_shadow(store, ref, host)[1] for ref in refs}
-    if documents and digest not in [one.document for one in shadows.values()]:
-        raise StaleInputs(
-            "shadow.domain is not the text that a named shadow was written from; name the one it was, or "
-            "leave shadow.domain out"
-        )
+    check_learned(documents, [one.document for one in shadows.values()])
     began = time.monotonic()
     asker = Asker(snapshot, Index.open(store, snapshot))
     texts = worker_documents(store, shards, asker.tokenizer, snapshot.rows("memory"))

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     )
     from tasks.shadows.learned import learned_tokens
     from tasks.shadows.merging import merge
-    from tasks.shadows.opening import KIND, find_shadow, open_shadow
+    from tasks.shadows.named import KIND, find_shadow, stack_refs
+    from tasks.shadows.opening import open_shadow
     from tasks.shadows.params import MOST_ALPHA, WRITTEN, HeldParams, ShadowParams, TextSource, unwritten
     from tasks.shadows.shadow import Shadow, load_shadow, new_shadow
-    from tasks.shadows.stack import stack_refs, standing_on
+    from tasks.shadows.stack import standing_on
     from tasks.shadows.step import (
         find_written,
         merge_shadows,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         writing_recipe,
     )
     from tasks.shadows.text import Domain, part
+    from tasks.shadows.together import check_different, check_written_on, host_of
     from tasks.shadows.writing import chunks_kept, chunks_of, mean_loss, steps_kept, write_shadow
 
 __all__ = [
@@ -51,7 +53,9 @@ __all__ = [
     "TextSource",
     "attach_shadows",
     "attached",
+    "check_different",
     "check_length",
+    "check_written_on",
     "chosen_layers",
     "chunks_kept",
     "chunks_of",
@@ -62,6 +66,7 @@ __all__ = [
     "find_shadow",
     "find_written",
     "foundation",
+    "host_of",
     "is_stack",
     "learned_tokens",
     "load_shadow",

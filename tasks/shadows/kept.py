@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from store import Element, Ref, Row, Store, canonical_json
+from store import Element, Ref, Store, canonical_json
 from store.errors import CellarError, ElementNotFound, IntegrityError, NotFoundError
 from tasks.errors import BadPayload, BadStack, UnfitHost
 from tasks.shadows.foundation import check_foundations, required
+from tasks.shadows.together import check_different, host_of
 
 FORMAT = 1
 STACK = "stack"
@@ -105,13 +106,14 @@ def attach_shadows(store: Store, head: str, refs: Sequence[Ref]) -> KeptStack:
 
     One that is attached already stays where it is, in the version that is given now. The head moves by
     compare-and-swap; nothing of the host is read. Raises `UnfitHost` for shadows of different hosts,
-    `BadStack` for a head that names something else, for none or too many shadows, for one whose foundation
-    would not lie below it and for a set that cannot be pinned, and `HeadMoved`. Nothing is published then.
+    `BadStack` for a head that names something else, for none or too many shadows, for two that were made of
+    one written shadow, for one whose foundation would not lie below it and for a set that cannot be pinned,
+    and `HeadMoved`. Nothing is published then.
     """
     before = None if store.head(head) is None else open_stack(store, f"head:{head}")
     if not refs:
         raise BadStack("there is nothing to attach; name shadows that `cellar anneal show` lists")
-    hosts = {ref: _host_of(store, ref) for ref in refs}
+    hosts = {ref: host_of(store, ref) for ref in refs}
     present = Stack(min(hosts.values())) if before is None else before.stack
     for ref, host in hosts.items():
         if host != present.host:
@@ -120,11 +122,13 @@ def attach_shadows(store: Store, head: str, refs: Sequence[Ref]) -> KeptStack:
             )
     names = {ref.name: ref for ref in refs}
     shadows = [names.pop(ref.name, ref) for ref in present.shadows]
+    shadows += names.values()
+    check_different(store, shadows)
     return _keep(
         store,
         head,
         before,
-        replace(present, shadows=(*shadows, *names.values())),
+        replace(present, shadows=tuple(shadows)),
         action="attach",
         why=f"attach {', '.join(ref.name.partition('/')[2] for ref in refs)}",
     )
@@ -171,19 +175,3 @@ def _keep(
     expect = None if before is None else before.snapshot
     store.move_head(head, pinned.id, expect=expect, action=action, why=why[:400])
     return KeptStack(pinned.id, stack)
-
-
-def _host_of(store: Store, ref: Ref) -> Ref:
-    """The host that a shadow requires, as its record says."""
-    row = _row(store, ref)
-    hosts = [one.ref for one in store.catalog().get_all(row.requires).values() if one.ref.kind == "host"]
-    if len(hosts) != 1:
-        raise BadPayload(f"{ref} requires {len(hosts)} hosts instead of one; write it again")
-    return hosts[0]
-
-
-def _row(store: Store, ref: Ref) -> Row:
-    row = store.catalog().get(ref.version)
-    if row is None or row.ref != ref:
-        raise ElementNotFound(f"{store.url} has no {ref}; write it again, or attach another")
-    return row

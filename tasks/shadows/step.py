@@ -11,10 +11,11 @@ from tasks.progress import Progress, silent
 from tasks.shadows.context import check_length
 from tasks.shadows.documents import digest_of, read_documents
 from tasks.shadows.merging import merge
-from tasks.shadows.opening import KIND, open_shadow
+from tasks.shadows.named import KIND, stack_refs
+from tasks.shadows.opening import open_shadow
 from tasks.shadows.params import WRITTEN, ShadowParams
 from tasks.shadows.shadow import Shadow, new_shadow
-from tasks.shadows.stack import stack_refs, standing_on
+from tasks.shadows.stack import standing_on
 from tasks.shadows.text import Domain, part
 from tasks.shadows.writing import write_shadow
 

@@ -1,6 +1,7 @@
 """The commands on shadows, through the real command line, store, flow and a tiny host."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,9 @@ from pydoc_data.topics import topics
 
 import pytest
 
-from store import Store
+from store import Element, Ref, Store
 from tasks.corpus import is_worker_shard, load_shard
+from tasks.hosts import find_host
 from tests.copied_memories import remember
 from tests.tiny_host import write_tiny_host
 
@@ -196,6 +198,100 @@ def test_files_of_a_folder_that_cannot_be_used_are_told_of(
     assert code == 2, err
     told = [line for line in err.splitlines() if "left out" in line]
     assert told == ["cellar: notes: 2 of 4 files are left out, the first is b.txt: not UTF-8"] * 2
+
+
+def publish(store: Store, kind: str, name: str, *requires: Ref, **provenance: str) -> Ref:
+    """An element of a few bytes, which nobody opens."""
+    element = Element(
+        kind,
+        name,
+        name.encode(),
+        media="text/plain",
+        requires=[one.version for one in requires],
+        provenance=provenance,
+    )
+    [ref] = store.publish([element], message=name)
+    return ref
+
+
+@pytest.fixture
+def shelf(cellar: Cellar, workplace: Path, text: Path) -> Store:
+    """Shadows of two hosts, and snapshots that lack one thing after another, none of which can be opened."""
+    assert cellar("host", "add", "tiny", "mine")[0] == 0
+    store = Store.open(str(workplace / "build" / "store"))
+    tiny = find_host(store, "tiny").ref
+    written = publish(store, "shadow", "casks.written", tiny, document="ab" * 32)
+    publish(store, "shadow", "casks", tiny, written, written=str(written), document="ab" * 32)
+    publish(store, "shadow", "foreign", publish(store, "host", "other"))
+    index, reranker = (publish(store, kind, "docs") for kind in ("index", "reranker"))
+    memories = [publish(store, "memory", name, document="cd" * 32) for name in ("a", "b")]
+    store.tag("bare", store.pin(memories, message="no index").id)
+    store.tag("one", store.pin([index, reranker, *memories[:1]], message="one memory").id)
+    store.tag("lost", store.pin([index, reranker, *memories], message="no corpus").id)
+    return store
+
+
+FOREIGN = "shadow/foreign belongs to host/other@"
+TWICE = "was made from shadow/casks.written@"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("compose", "gone", "--snapshot", "lost"), 4, "has no shadow/gone"),
+        (("compose", "foreign", "--snapshot", "lost"), 2, FOREIGN),
+        (("compose", "casks", "casks.written", "--snapshot", "lost"), 2, TWICE),
+        (("compose", "casks", "--snapshot", "lost", "--set", "host.name=gone"), 4, "has no host gone"),
+        (("compose", "casks", "--snapshot", "gone"), 4, "no snapshot, tag or head"),
+        (("compose", "casks", "--snapshot", "bare"), 4, "holds no index and no reranker"),
+        (("compose", "casks", "--snapshot", "one"), 2, "holds 1 of the two or more memories"),
+        (("compose", "casks", "--snapshot", "lost"), 2, "no corpus in"),
+        (("compose", "casks", "--snapshot", "lost", *CASKS), 5, "is not the text that a named shadow was"),
+        (
+            ("compose", "casks", "--snapshot", "lost", "--set", 'shadow.domain={"path": "gone.txt"}'),
+            2,
+            "gone",
+        ),
+        (("attach", "gone", "--to", "reader"), 4, "has no shadow/gone"),
+        (("attach", "casks", "foreign", "--to", "reader"), 2, "attach shadows of one host"),
+        (("attach", "casks", "casks.written", "--to", "reader"), 2, TWICE),
+        (("attach", "casks", "--to", "lost?"), 2, "lost?"),
+        (("merge", "foreign", "--out", "new"), 2, FOREIGN),
+        (("merge", "casks.written", "casks", "--out", "new"), 2, TWICE),
+        (("continue", "foreign", "--text", "the 7th cask"), 2, FOREIGN),
+        (("continue", "casks", "casks.written", "--text", "the 7th cask"), 2, TWICE),
+        (("write", *CASKS, "--set", 'shadow.onto=["foreign"]'), 2, FOREIGN),
+        (("write", *CASKS, "--set", 'shadow.onto=["casks", "casks.written"]'), 2, TWICE),
+        (("facts", *SEARCH, "--set", 'shadow.onto=["foreign"]'), 2, FOREIGN),
+    ],
+)
+def test_what_the_store_says_of_shadows_and_snapshots_is_refused_without_a_host_and_without_prefect(
+    cellar: Cellar,
+    shelf: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    sentence: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, "flows.serving.api", None)
+    monkeypatch.setattr("flows.hosts.open_host", None)
+    tip = shelf.tip().sequence
+    command, *rest = arguments
+    small = () if command == "attach" else SMALL
+    found, _, err = cellar("anneal", command, *small, *rest)
+    assert found == code, err
+    assert sentence in err
+    assert shelf.tip().sequence == tip
+
+
+def test_what_cannot_be_attached_is_said_without_torch(shelf: Store, workplace: Path) -> None:
+    arguments = ["anneal", "attach", "casks", "casks.written", "--to", "reader"]
+    program = (
+        f"import sys; from flows.cli import main; code = main({arguments!r}); "
+        "print(code, [name for name in ('torch', 'transformers', 'prefect') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=workplace)
+    assert ran.stdout == "2 []\n", ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tasks.errors import BadPayload, BadStack, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import (
     attach_shadows,
+    check_written_on,
     detach_shadows,
     load_stack,
     new_shadow,
@@ -60,6 +61,65 @@ def test_one_that_is_named_twice_is_refused_where_it_would_be_added_twice(store:
             stack_refs(store, names)
     assert stack_refs(store, ["head:reader", "two"], repeated=True) == (one, two, two)
     assert attach_shadows(store, "reader", [one, one]).stack.shadows == (one, two)
+
+
+def test_what_was_written_once_is_refused_where_it_would_be_added_twice(store: Store, host: Host) -> None:
+    zero = new_shadow(host, (1, 4), document="ab" * 32, seeds={})
+    full = publish(store, host, "one.written", 0)
+
+    def derived(name: str, search: int, **provenance: object) -> Ref:
+        element = shadow_element(
+            name,
+            replace(zero, seeds={"search": search}),
+            host=host.ref,
+            requires=(full.version,),
+            provenance=provenance,
+        )
+        [ref] = store.publish([element], message=name)
+        return ref
+
+    old, new, other = (
+        derived(name, search, written=str(full)) for search, name in enumerate(("one", "one", "other"))
+    )
+    foreign = publish(store, host, "two", 5)
+    kept = attach_shadows(store, "reader", [old, foreign])
+    assert attach_shadows(store, "reader", [new]).stack.shadows == (
+        new,
+        foreign,
+    )  # it takes the old one's place
+    attach_shadows(store, "reader", [old])
+    for refs, said in (
+        ([full], "shadow/one@.* was made from shadow/one.written@"),
+        ([other], "shadow/one@.* and shadow/other@.* were both made from shadow/one.written@"),
+    ):
+        with pytest.raises(BadStack, match=f"{said}.*added twice; take one of them"):
+            attach_shadows(store, "reader", refs)
+        with pytest.raises(BadStack, match=said):
+            stack_refs(store, ["head:reader", *map(str, refs)])
+    assert open_stack(store, "head:reader") == kept
+    with pytest.raises(BadStack, match=r"were both made from shadow/one.written@"):
+        stack_refs(store, ["head:reader", "one"])
+    rewritten = publish(store, host, "two", 6)
+    with pytest.raises(BadStack, match="are two versions of one shadow"):
+        stack_refs(store, ["head:reader", "two"])
+    again = derived("two", 9, onto=[str(rewritten)])
+    assert stack_refs(store, [rewritten, again]) == (rewritten, again)  # the one was written on the other
+
+
+def test_a_shadow_of_another_host_is_told_by_its_record(store: Store, host: Host) -> None:
+    one = publish(store, host, "one", 0)
+    check_written_on(store, [one], host.ref)
+    with pytest.raises(
+        UnfitHost, match=r"shadow/one belongs to host/tiny@\w{12}, .* name its host with `--set h"
+    ):
+        check_written_on(store, [one], Ref("host/big", "0" * 64))
+    with pytest.raises(UnfitHost, match=r"the host is host/tiny@0{12}; write it again on this one"):
+        check_written_on(store, [one], Ref("host/tiny", "0" * 64))
+    with pytest.raises(ElementNotFound, match="has no shadow/gone@"):
+        check_written_on(store, [Ref("shadow/gone", "0" * 64)], host.ref)
+    [bare] = store.publish([Element("shadow", "bare", b"x", media="text/plain")], message="no host")
+    with pytest.raises(BadPayload, match="requires 0 hosts instead of one"):
+        check_written_on(store, [bare], host.ref)
 
 
 def test_attaching_again_takes_the_newest_version_in_its_place(store: Store, host: Host) -> None:
