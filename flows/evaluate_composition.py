@@ -9,6 +9,7 @@ from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.provenance.inputs import corpora_of, shards_of
 from flows.settings import Settings
+from flows.timing import timed
 
 
 def _evaluate(settings: Settings, params: Params, names: list[str], snapshot: str) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def _evaluate(settings: Settings, params: Params, names: list[str], snapshot: st
         held_at_work(
             store, opened.id, purpose="evaluation", title="continue strings", unit="strings"
         ) as progress,
+        timed(settings.work_dir, store, "evaluate-composition") as work,
     ):
         found = evaluate(
             store,
@@ -32,10 +34,11 @@ def _evaluate(settings: Settings, params: Params, names: list[str], snapshot: st
             params.composition,
             snapshot=opened,
             corpus=corpus,
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
+        work.outcome = [str(found.summary_ref)]
     return {
         "snapshot": opened.id,
         "evaluation": str(found.summary_ref),

@@ -8,6 +8,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.place import open_store, prepare_threads
 from flows.settings import Settings
+from flows.timing import timed
 from store import Ref
 
 
@@ -20,7 +21,10 @@ def _teach(settings: Settings, params: Params) -> list[str]:
     with computing_host(settings, store, params.host) as host:
         check_lessons(store, host, params.shadow, params.facts, params.anneal)
         for lesson in params.facts.lessons:
-            with watch.progress(f"teach {lesson}", "chunks") as progress:
+            with (
+                watch.progress(f"teach {lesson}", "chunks") as progress,
+                timed(settings.work_dir, store, "teach-facts") as work,
+            ):
                 ref = teach(
                     store,
                     host,
@@ -31,6 +35,7 @@ def _teach(settings: Settings, params: Params) -> list[str]:
                     work_dir=settings.work_dir,
                     checkpoint_s=settings.checkpoint_s,
                 )
+                work.documents, work.outcome = 1, [str(ref)]
             made.append(str(ref))
     return made
 
@@ -43,6 +48,7 @@ def _evaluate(settings: Settings, params: Params, taught: list[str]) -> dict[str
     with (
         computing_host(settings, store, params.host) as host,
         watch.progress("ask for facts", "facts") as progress,
+        timed(settings.work_dir, store, "ask-facts") as work,
     ):
         found = evaluate_facts(
             store,
@@ -51,10 +57,11 @@ def _evaluate(settings: Settings, params: Params, taught: list[str]) -> dict[str
             params.facts,
             params.anneal,
             taught=[Ref.parse(one) for one in taught],
-            progress=progress,
+            progress=work.counted(progress),
             work_dir=settings.work_dir,
             checkpoint_s=settings.checkpoint_s,
         )
+        work.outcome = [str(found.summary_ref)]
     return {"evaluation": str(found.summary_ref), "samples": str(found.samples_ref)}
 
 

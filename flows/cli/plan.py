@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from flows.cli.demo import demo_settings
+from flows.cli.evidence import open_snapshot
 from flows.cli.launch import Flag, Injected, ParamsFile, Set
 
 if TYPE_CHECKING:
@@ -34,13 +35,16 @@ What = Literal[
     "anneal-consolidate",
     "anneal-eval",
     "anneal-cumulate",
+    "anneal-facts",
+    "anneal-compose",
 ]
+_ON_TEXT = ("anneal-write", "anneal-consolidate", "anneal-eval")
 
 
 def plan(
     flow: What = "demo",
     /,
-    *,
+    *names: str,
     head: str | None = None,
     partition: Annotated[list[str] | None, Several] = None,
     drop_partition: Annotated[list[str] | None, Several] = None,
@@ -50,6 +54,7 @@ def plan(
     start: str | None = None,
     source: Path | None = None,
     name: str | None = None,
+    snapshot: str | None = None,
     out: Path = Path("build/demo"),
     params: ParamsFile = None,
     set_: Set = None,
@@ -65,6 +70,8 @@ def plan(
     flow
         `demo`, the whole chain; one of its stages, with those before it; `update`, which brings a head up to
         date; or a command on a host, such as `larc-eval` for `cellar larc eval`.
+    names
+        The shadows of anneal-compose.
     head
         The head to update; otherwise the one with the name of the corpus.
     partition
@@ -83,6 +90,8 @@ def plan(
         The text of anneal-write, anneal-consolidate and anneal-eval.
     name
         Names the shadows of these three.
+    snapshot
+        The snapshot of anneal-compose: its id, a tag or a head; otherwise the one that was pinned last.
     out
         The output folder of the demo that is meant: its store, where CELLAR_STORE and --store name none.
     """
@@ -96,13 +105,22 @@ def plan(
         raise UsageError(f"{stray[0]} is an option of an update: cellar plan update {stray[0]} ...")
     if flow != "larc-replay" and (jobs or start):
         raise UsageError("--jobs and --start are options of a replay: cellar plan larc-replay --jobs FILE")
-    if not flow.startswith("anneal-") and (source or name):
+    if flow not in _ON_TEXT and (source or name):
         raise UsageError("--source and --name are of a shadow: cellar plan anneal-eval --source FILE")
-    from flows.plan import plan_chain, plan_lines, plan_update, until
+    if flow != "anneal-compose" and (names or snapshot):
+        raise UsageError("names and --snapshot are of a composition: cellar plan anneal-compose NAME...")
+    if flow == "anneal-compose" and not names:
+        raise UsageError("which shadows? For example: cellar plan anneal-compose domain --snapshot head:docs")
+    from flows.plan import plan_chain, plan_composition, plan_lines, plan_update, until
 
     if flow.startswith(("larc-", "anneal-")):
         settings = session.settings
-        steps = _on_host(flow, session.open_store(), chosen, settings, jobs, start)
+        if flow == "anneal-compose":
+            steps = plan_composition(
+                session.open_store(), chosen, settings, names, open_snapshot(session, snapshot)
+            )
+        else:
+            steps = _on_host(flow, session.open_store(), chosen, settings, jobs, start)
         session.emit(_record(flow, settings, (), steps), [f"store {settings.store}", *plan_lines(steps)])
         return
     settings = demo_settings(session, out) if flow == "demo" else session.settings
@@ -137,7 +155,7 @@ def _on_host(
 ) -> "list[Step]":
     """The plan of a flow on a host; the store must be there, since the host is in it."""
     from flows.errors import UsageError
-    from flows.plan import plan_cumulation, plan_replay, plan_shadow, plan_study
+    from flows.plan import plan_cumulation, plan_facts, plan_replay, plan_shadow, plan_study
 
     if flow == "larc-replay":
         if jobs is None:
@@ -145,6 +163,8 @@ def _on_host(
         return plan_replay(store, params, settings, jobs, start)
     if flow == "anneal-cumulate":
         return plan_cumulation(store, params, settings)
+    if flow == "anneal-facts":
+        return plan_facts(store, params, settings)
     method, _, until = flow.partition("-")
     if method == "anneal":
         return plan_shadow(store, params, settings, until=until)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from flows.formatting import section
 from flows.params import Params
-from flows.plan.hosted import Ground, made, partly
-from flows.plan.larc import NEVER
+from flows.plan.hosted import Ground, evaluation_of, made, partly
 from flows.plan.steps import Step, changed_inputs, changed_params, differences, waiting
 from flows.settings import Settings
 from store import Recipe, Ref, Row, Store
@@ -30,12 +30,13 @@ def plan_shadow(store: Store, params: Params, settings: Settings, *, until: str 
     if until == "consolidate":
         return steps
     written, kept = map(made, steps)
-    seconds = domain.ground.estimates.each("evaluate-shadow", evaluation_work(shadow, params.anneal))
+    work: dict[str, Any] = {"units": evaluation_work(shadow, params.anneal), "unit": "alphas and chunks"}
+    ground = domain.ground
     if written is None or kept is None:
-        return [*steps, waiting("evaluation", ["consolidation"], seconds=seconds)]
-    host = domain.ground.host.ref
-    recipe = sealed_recipe(kept, written, params.anneal, domain.digests(shadow), host)
-    return [*steps, domain.evaluation(recipe, seconds)]
+        later = waiting("evaluation", ["consolidation"])
+        return [*steps, partly(later, "evaluate-shadow", ground, **work)]
+    recipe = sealed_recipe(kept, written, params.anneal, domain.digests(shadow), ground.host.ref)
+    return [*steps, evaluation_of(ground, recipe, "evaluate-shadow", **work)]
 
 
 def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[Step]:
@@ -57,12 +58,13 @@ def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[St
         steps += [written, kept]
         ref = made(kept)
         onto = None if onto is None or ref is None else (*onto, ref)
-    seconds = domain.ground.estimates.each("evaluate-domains", stages_work(params.shadow, params.anneal))
+    work: dict[str, Any] = {"units": stages_work(params.shadow, params.anneal), "unit": "chunks"}
     if onto is None:
-        return [*steps, waiting("evaluation", ["domains"], seconds=seconds)]
+        later = waiting("evaluation", ["domains"])
+        return [*steps, partly(later, "evaluate-domains", domain.ground, **work)]
     digests = [digest for shadow in learned for digest in domain.digests(shadow)]
     recipe = stages_recipe(onto, params.anneal, digests, domain.ground.host.ref)
-    return [*steps, domain.evaluation(recipe, seconds)]
+    return [*steps, evaluation_of(domain.ground, recipe, "evaluate-domains", **work)]
 
 
 @dataclass
@@ -87,7 +89,7 @@ class _Domain:
         digest, chunks = self._text(shadow.domain)[0], self._most_chunks(shadow)
         if onto is None:
             later = waiting(name, ["domains before it"], bytes=size)
-            return partly(later, "write-shadow", self.ground, kept=0, units=chunks)
+            return partly(later, "write-shadow", self.ground, units=chunks, unit="chunks")
         recipe = writing_recipe(self.ground.host, shadow, digest, onto)
         if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
@@ -95,7 +97,7 @@ class _Domain:
         reasons = tuple(self._rewritten(before, recipe, digest, onto))
         kept = chunks_kept(Checkpoints(self.ground.work_dir, recipe.fingerprint))
         step = Step(name, "to run", reasons=reasons, bytes=size)
-        return partly(step, "write-shadow", self.ground, kept=kept, units=chunks)
+        return partly(step, "write-shadow", self.ground, kept=kept, units=chunks, unit="chunks")
 
     def consolidate(self, shadow: ShadowParams, onto: tuple[Ref, ...] | None, written: Ref | None) -> Step:
         """`shadow/<name>`, the written one with searched alphas."""
@@ -107,7 +109,7 @@ class _Domain:
         digests = self.digests(shadow)
         if written is None or onto is None:
             later = waiting(name, [self._label("writing", shadow)], bytes=size)
-            return partly(later, "consolidate-shadow", self.ground, kept=0, units=units)
+            return partly(later, "consolidate-shadow", self.ground, units=units, unit="alphas")
         recipe = consolidation_recipe(written, self.params.anneal, digests, self.ground.host)
         if (row := self.ground.known.find(recipe, name=full_name)) is not None:
             return Step(name, "done", refs=(str(row.ref),))
@@ -118,14 +120,7 @@ class _Domain:
             reasons = ("other texts than before",)
         kept = alphas_kept(Checkpoints(self.ground.work_dir, recipe.fingerprint))
         step = Step(name, "to run", reasons=reasons, bytes=size)
-        return partly(step, "consolidate-shadow", self.ground, kept=kept, units=units)
-
-    def evaluation(self, recipe: Recipe, seconds: float | None) -> Step:
-        """The evaluation by a recipe."""
-        row = self.ground.known.find(recipe)
-        if row is not None:
-            return Step("evaluation", "done", refs=(str(row.ref),))
-        return Step("evaluation", "to run", reasons=NEVER, seconds=seconds)
+        return partly(step, "consolidate-shadow", self.ground, kept=kept, units=units, unit="alphas")
 
     def digests(self, shadow: ShadowParams) -> tuple[str, ...]:
         """Of the domain and the texts on which the host must not get worse, as `text_digests` gives them."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import torch
 
 
+NEVER = ("never evaluated so",)
+
+
 @dataclass(frozen=True)
 class PlannedHost:
     """The newest host of some parameters and the numbers that it would compute in; nobody opens it."""
@@ -53,24 +56,50 @@ def made(step: Step) -> Ref | None:
     return None if step.runs else Ref.parse(step.refs[0])
 
 
-def partly(step: Step, stage: str, ground: Ground, *, kept: int, units: int) -> Step:
-    """A step that would run, with the seconds of those of its `units` that no earlier run kept."""
+def partly(step: Step, stage: str, ground: Ground, *, units: int, unit: str, kept: int = 0) -> Step:
+    """A step that would run, with its `units`, how many an earlier run kept, and seconds of the others.
+
+    Where nobody can count them without the host they are those that there are at most.
+    """
     left = max(0, units - kept)
     seconds = ground.estimates.each(stage, left)
-    if not kept:
-        return replace(step, seconds=seconds)
-    return replace(step, state="partly done", done=kept, to_do=left, seconds=seconds)
+    state: State = "partly done" if kept else step.state
+    return replace(step, state=state, done=kept, to_do=left, unit=unit, seconds=seconds)
+
+
+def evaluation_of(
+    ground: Ground,
+    recipe: Recipe,
+    stage: str,
+    *,
+    units: int,
+    unit: str,
+    step: str = "evaluation",
+    name: str | None = None,
+) -> Step:
+    """The step of an evaluation by a recipe, with `name` under that name."""
+    if (row := ground.known.find(recipe, name=name)) is not None:
+        return Step(step, "done", refs=(str(row.ref),))
+    return partly(Step(step, "to run", reasons=NEVER), stage, ground, units=units, unit=unit)
 
 
 def several(
-    ground: Ground, name: str, recipes: Sequence[Recipe], *, why: tuple[str, ...], stage: str
+    ground: Ground, name: str, recipes: Sequence[Recipe], *, why: tuple[str, ...], stage: str, unit: str
 ) -> tuple[Step, list[Ref]]:
     """A step of many elements and those that are there; `why` some would be made, `stage` in what time."""
     rows = ground.known.find_many(recipe.fingerprint for recipe in recipes)
-    refs = [rows[one.fingerprint].ref for one in recipes if one.fingerprint in rows]
-    done, left = len(refs), len(recipes) - len(refs)
+    refs = [rows[one.fingerprint].ref if one.fingerprint in rows else None for one in recipes]
+    return of_many(ground, name, refs, why=why, stage=stage, unit=unit), [one for one in refs if one]
+
+
+def of_many(
+    ground: Ground, name: str, refs: Sequence[Ref | None], *, why: tuple[str, ...], stage: str, unit: str
+) -> Step:
+    """A step of many elements, None for those that would be made."""
+    found = tuple(str(ref) for ref in refs if ref is not None)
+    done, left = len(found), len(refs) - len(found)
     if not left:
-        return Step(name, "done", refs=tuple(map(str, refs)), done=done, to_do=0), refs
+        return Step(name, "done", refs=found, done=done, to_do=0, unit=unit)
     seconds = ground.estimates.each(stage, left)
     state: State = "partly done" if done else "to run"
-    return Step(name, state, reasons=why, done=done, to_do=left, seconds=seconds), refs
+    return Step(name, state, reasons=why, done=done, to_do=left, unit=unit, seconds=seconds)

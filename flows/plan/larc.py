@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flows.params import Params
-from flows.plan.hosted import Ground, made, several
+from flows.plan.hosted import NEVER, Ground, evaluation_of, made, partly, several
 from flows.plan.steps import Step, changed_inputs, differences, step_of, waiting
 from flows.settings import Settings
 from store import Recipe, Ref, Store
 
 if TYPE_CHECKING:
     from tasks.study import Objective
-
-NEVER = ("never evaluated so",)
 
 
 def plan_study(store: Store, params: Params, settings: Settings) -> list[Step]:
@@ -27,19 +25,24 @@ def plan_study(store: Store, params: Params, settings: Settings) -> list[Step]:
     study = Plan(ground.host.ref, params.host, params.programs, params.larc, params.study)
     trainings = {arm: study.training(*arm) for arm in study.trainings}
     why = _untrained(ground, params.study.name, trainings)
-    states, trained = several(ground, "slow states", list(trainings.values()), why=why, stage="slow-states")
+    states, trained = several(
+        ground, "slow states", list(trainings.values()), why=why, stage="slow-states", unit="states"
+    )
     if states.runs:
-        arms = len(study.arms)
-        seconds = ground.estimates.each("predictions", arms)
-        sealed = waiting("predictions", ["slow states"], done=0, to_do=arms, seconds=seconds)
+        later = waiting("predictions", ["slow states"])
+        sealed = partly(later, "predictions", ground, units=len(study.arms), unit="predictions")
         return [states, sealed, waiting("evaluation", ["predictions"])]
     slow: dict[tuple[str, int], Ref] = dict(zip(study.trainings, trained, strict=True))
     recipes = [study.predictions(*arm, slow.get(arm)) for arm in study.arms]
-    sealed, refs = several(ground, "predictions", recipes, why=("never sealed",), stage="predictions")
+    sealed, refs = several(
+        ground, "predictions", recipes, why=("never sealed",), stage="predictions", unit="predictions"
+    )
     if sealed.runs:
         return [states, sealed, waiting("evaluation", ["predictions"])]
     recipe = study.evaluation(dict(zip(study.arms, refs, strict=True)))
-    return [states, sealed, _evaluation(ground, recipe)]
+    if (row := ground.known.find(recipe)) is not None:
+        return [states, sealed, Step("evaluation", "done", refs=(str(row.ref),))]
+    return [states, sealed, Step("evaluation", "to run", reasons=NEVER)]
 
 
 def plan_replay(
@@ -62,21 +65,23 @@ def plan_replay(
         begun = step_of(known, "start", f"residual/{name}.start", drawn, [host.ref])
     else:
         begun = Step("start", "done", refs=(str(find_residual(store, start).ref),))
-    seconds = ground.estimates.each("fit-task", params.replay.training_jobs)
-    lasting = ground.estimates.each("replay", params.replay.audit_jobs)
+    learned: dict[str, Any] = {"units": params.replay.training_jobs, "unit": "jobs"}
+    replayed: dict[str, Any] = {"units": params.replay.audit_jobs, "unit": "jobs"}
     first, second = made(listed), made(begun)
     if first is None or second is None:
-        causes = [step.name for step in (listed, begun) if step.runs]
-        fitted = waiting("task fit", causes, seconds=seconds)
+        fitted = waiting("task fit", [step.name for step in (listed, begun) if step.runs])
     else:
         inputs = [first, host.ref, second]
         recipe = fit_recipe(params.replay, params.larc, inputs, dtype)
-        fitted = _one(ground, "task fit", f"residual/{name}.task", recipe, inputs, seconds=seconds)
+        fitted = _one(ground, "task fit", f"residual/{name}.task", recipe, inputs)
+    if fitted.runs:
+        fitted = partly(fitted, "fit-task", ground, **learned)
     task = made(fitted)
     if first is None or second is None or task is None:
-        return [listed, begun, fitted, waiting("replay", ["task fit"], seconds=lasting)]
+        later = waiting("replay", ["task fit"])
+        return [listed, begun, fitted, partly(later, "replay", ground, **replayed)]
     recipe = replay_recipe(params.replay, params.larc, [first, host.ref, second, task], dtype)
-    return [listed, begun, fitted, _evaluation(ground, recipe, "replay", seconds=lasting)]
+    return [listed, begun, fitted, evaluation_of(ground, recipe, "replay", step="replay", **replayed)]
 
 
 def _untrained(
@@ -90,9 +95,7 @@ def _untrained(
     return ()
 
 
-def _one(
-    ground: Ground, name: str, full_name: str, recipe: Recipe, inputs: list[Ref], seconds: float | None = None
-) -> Step:
+def _one(ground: Ground, name: str, full_name: str, recipe: Recipe, inputs: list[Ref]) -> Step:
     """A step whose record does not hold all parameters, so that what changed is said less exactly."""
     row = ground.known.find(recipe)
     if row is not None:
@@ -104,13 +107,4 @@ def _one(
         changed = tuple(changed_inputs(ground.known, before, inputs)) if inputs else ()
         reasons = changed or ("other parameters or files than before",)
     size = ground.estimates.bytes(full_name)
-    return Step(name, "to run", reasons=reasons, seconds=seconds, bytes=size)
-
-
-def _evaluation(
-    ground: Ground, recipe: Recipe, name: str = "evaluation", seconds: float | None = None
-) -> Step:
-    row = ground.known.find(recipe)
-    if row is not None:
-        return Step(name, "done", refs=(str(row.ref),))
-    return Step(name, "to run", reasons=NEVER, seconds=seconds)
+    return Step(name, "to run", reasons=reasons, bytes=size)

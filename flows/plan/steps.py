@@ -28,6 +28,8 @@ class Step:
     to_do: int | None = None
     seconds: float | None = None
     bytes: int | None = None
+    unit: str = ""
+    """What `done` and `to_do` count, where it is none of the two: chunks, alphas, jobs."""
 
     @property
     def runs(self) -> bool:
@@ -130,6 +132,7 @@ def plan_lines(steps: Sequence[Step]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = []
     for step in steps:
         counts = "" if step.to_do is None else f"{step.done or 0:,} of {(step.done or 0) + step.to_do:,}"
+        counts += f" {step.unit}" if counts and step.unit else ""
         told = step.reasons if step.runs else tuple(map(_short, step.refs[:1]))
         rows.append((step.name, step.state, counts, _seconds(step), _bytes(step), told[0] if told else ""))
         rows += [("", "", "", "", "", reason) for reason in told[1:]]

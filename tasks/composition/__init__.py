@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         others,
         retrieve,
     )
+    from tasks.composition.recipes import composition_recipe, composition_work
     from tasks.composition.sources import check_sources
     from tasks.composition.step import evaluate_composition
     from tasks.composition.summary import summarise
@@ -25,6 +26,8 @@ __all__ = [
     "Passage",
     "Retrieved",
     "check_sources",
+    "composition_recipe",
+    "composition_work",
     "continue_passages",
     "draw_passages",
     "evaluate_composition",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from store import Recipe, Ref, Snapshot, Store
+from store import Ref, Snapshot, Store
 from tasks.assembly import worker_documents
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.composition.params import CompositionParams
@@ -23,6 +23,7 @@ from tasks.composition.reading import (
     prompt_tokens,
     retrieve,
 )
+from tasks.composition.recipes import ROUNDS, composition_recipe
 from tasks.composition.sources import check_learned
 from tasks.composition.summary import summarise
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -80,19 +81,8 @@ def evaluate_composition(
     documents = read_documents(store, shadow.domain) if shadow.domain.given else []
     digest = digest_of(documents)
     shards = sorted(corpus, key=lambda ref: ref.name)
-    options = {
-        **params.identity(),
-        "dtype": str(host.dtype).removeprefix("torch."),
-        "learned": "as the shadows record" if documents else None,
-    }
-    inputs = (
-        host.ref.version,
-        *(ref.version for ref in refs),
-        snapshot.id,
-        *(one.version for one in shards),
-        *((digest,) if documents else ()),
-    )
-    recipe = Recipe("composition.evaluate/1", options, inputs).fingerprint
+    how = composition_recipe(host, refs, documents, params, snapshot=snapshot.id, corpus=shards)
+    recipe = how.fingerprint
     unfinished = Unfinished(work_dir, f"{recipe} {params.name}", checkpoint_s)
     if (known := find_evaluation(store, recipe, name=params.name)) is not None:
         unfinished.remove()
@@ -118,6 +108,7 @@ def evaluate_composition(
         params,
     )
     rounds = 1 + len(WITHOUT) + len(WITH)
+    assert rounds == ROUNDS, "plans count them"
     found = retrieve(
         asker,
         passages,
@@ -159,7 +150,7 @@ def evaluate_composition(
         "shadows": [str(ref) for ref in refs],
         "snapshot": snapshot.id,
         **summarise(samples, params),
-        "settings": options,
+        "settings": dict(how.params),
     }
     published = publish_evaluation(
         store,

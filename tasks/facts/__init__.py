@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from tasks.facts.framings import ASKED, STATEMENT, TAUGHT, Framing
     from tasks.facts.lesson import Taught, lesson_of
     from tasks.facts.params import FactsParams, Lesson
-    from tasks.facts.step import check_lessons, evaluate_facts, lesson_name, teach
+    from tasks.facts.recipes import asking_work, facts_recipe, find_lesson, lesson_name
+    from tasks.facts.step import check_lessons, evaluate_facts, teach
     from tasks.facts.summary import summarise
     from tasks.facts.world import Fact, made_up_facts
 
@@ -25,8 +26,11 @@ __all__ = [
     "Taught",
     "answer_nats",
     "ask_facts",
+    "asking_work",
     "check_lessons",
     "evaluate_facts",
+    "facts_recipe",
+    "find_lesson",
     "lesson_name",
     "lesson_of",
     "made_up_facts",

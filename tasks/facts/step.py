@@ -22,12 +22,12 @@ from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evalu
 from tasks.facts.asking import FactSample, ask_facts, longest_asked
 from tasks.facts.lesson import Taught, lesson_of
 from tasks.facts.params import FactsParams, Lesson
+from tasks.facts.recipes import facts_recipe, lesson_name, lesson_recipe, writing_options
 from tasks.facts.summary import HOST, summarise
 from tasks.facts.world import Fact, made_up_facts
 from tasks.progress import Progress, silent, turn_of
 from tasks.shadows import (
     KIND,
-    WRITTEN,
     Shadow,
     ShadowParams,
     attached,
@@ -70,9 +70,10 @@ def teach(
     """
     taught = lesson_of(lesson, made_up_facts(params), host.encode, params)
     onto = stack_refs(store, shadow.onto)
-    recipe = _lesson_recipe(host, shadow, taught, onto)
+    recipe = lesson_recipe(host, shadow, taught.digest, onto)
     checkpoints = None if work_dir is None else Checkpoints(work_dir, recipe.fingerprint, checkpoint_s)
-    there = find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{lesson_name(params, lesson)}")
+    name = lesson_name(params, lesson)
+    there = find_trained(store, recipe.fingerprint, checkpoints, name=f"{KIND}{name}")
     if there is not None:
         return there
     zero = new_shadow(host, shadow.layers, document=taught.digest, seeds={"facts": params.seed})
@@ -115,7 +116,7 @@ def check_lessons(
     """
     facts, onto = made_up_facts(params), stack_refs(store, shadow.onto)
     lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
-    recipes = {lesson: _lesson_recipe(host, shadow, taught, onto) for lesson, taught in lessons.items()}
+    recipes = {one: lesson_recipe(host, shadow, taught.digest, onto) for one, taught in lessons.items()}
     if all(_is_taught(store, recipe, params, lesson) for lesson, recipe in recipes.items()):
         return
     check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
@@ -155,16 +156,9 @@ def evaluate_facts(
     named: Sequence[Ref | str] = taught or [lesson_name(params, lesson) for lesson in params.lessons]
     refs = [find_shadow(store, one) for one in named]
     sealed = anneal.sealed
-    options = {
-        **params.identity(),
-        "sealed": sealed.model_dump(mode="json"),
-        "held": anneal.held.model_dump(mode="json"),
-        "order": shadow.seed,
-        "dtype": _dtype(host),
-    }
     digests = retention_digests(store, anneal)
-    inputs = (host.ref.version, *(ref.version for ref in (*onto, *refs)), *digests)
-    recipe = Recipe("facts.evaluate/1", options, inputs).fingerprint
+    how = facts_recipe(host, shadow, params, anneal, taught=refs, onto=onto, digests=digests)
+    recipe = how.fingerprint
     unfinished = Unfinished(work_dir, recipe, checkpoint_s)
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
@@ -211,7 +205,7 @@ def evaluate_facts(
         **summarise(samples, params),
         "retention": {"chunks": len(chunks_NT), "host_loss": float(losses[HOST].mean())},
         "drift": compared(losses, sealed, sign=1, seed=params.seed),
-        "settings": {"facts": options, "shadow": _writing_options(host, shadow)},
+        "settings": {"facts": dict(how.params), "shadow": writing_options(host, shadow)},
     }
     made = publish_evaluation(
         store,
@@ -233,28 +227,9 @@ def evaluate_facts(
     return made
 
 
-def lesson_name(params: FactsParams, lesson: Lesson) -> str:
-    """What the shadow of a lesson is called, without its kind."""
-    return f"{params.name}.{lesson}{WRITTEN}"
-
-
 def _is_taught(store: Store, recipe: Recipe, params: FactsParams, lesson: Lesson) -> bool:
     name = f"{KIND}{lesson_name(params, lesson)}"
     return find_trained(store, recipe.fingerprint, None, name=name) is not None
-
-
-def _lesson_recipe(host: "Host", shadow: ShadowParams, taught: Taught, onto: tuple[Ref, ...]) -> Recipe:
-    inputs = (host.ref.version, taught.digest, *(ref.version for ref in onto))
-    return Recipe("facts.teach/1", _writing_options(host, shadow), inputs)
-
-
-def _writing_options(host: "Host", shadow: ShadowParams) -> dict[str, Any]:
-    names = {"layers", "chunk_tokens", "step_size", "normalise", "most_rise"}
-    return {**shadow.model_dump(mode="json", include=names), "dtype": _dtype(host)}
-
-
-def _dtype(host: "Host") -> str:
-    return str(host.dtype).removeprefix("torch.")
 
 
 def _shown(fact: Fact) -> dict[str, Any]:

@@ -407,8 +407,15 @@ def test_strings_of_a_snapshot_are_continued_with_shadows_and_with_what_is_retri
         *("--set", "composition.passages=3", "--set", "composition.cue_tokens=40"),
         *("--set", "composition.target_tokens=8", "--set", "composition.context_tokens=30"),
     )
-    code, out, err = cellar("anneal", "compose", "head:reader", "--snapshot", "notes", *small, *SMALL)
+    asked = ("head:reader", "--snapshot", "notes", *small, *SMALL)
+    code, out, err = cellar("plan", "anneal-compose", *asked)
     assert code == 0, err
+    assert "evaluation  to run  0 of 18 strings" in out
+    code, out, err = cellar("anneal", "compose", *asked)
+    assert code == 0, err
+    assert planned(cellar, "anneal-compose", *asked) == {}
+    renamed = ("--set", "composition.name=other")
+    assert planned(cellar, "anneal-compose", *asked, *renamed) == {"evaluation": ["never evaluated so"]}
     assert out.splitlines()[0].startswith(f"3 strings of snapshot {snapshot.id[:12]}; the index finds ")
     result = json.loads((workplace / "results" / "composition.json").read_text())
     assert result["snapshot"] == snapshot.id
@@ -425,8 +432,23 @@ def test_made_up_facts_are_taught_and_asked_for(cellar: Cellar, workplace: Path,
         *("--set", "facts.relations=1", "--set", "facts.facts_each=3", "--set", "facts.untaught=2"),
         *("--set", "facts.passes=1", "--set", "facts.said_tokens=4", "--set", "facts.resamples=100"),
     )
-    code, out, err = cellar("anneal", "facts", *few, *SMALL, *SEARCH, *SEALED)
+    asked = (*few, *SMALL, *SEARCH, *SEALED)
+    code, out, err = cellar("plan", "anneal-facts", *asked)
     assert code == 0, err
+    assert [" ".join(line.split()[:7]) for line in out.splitlines()[2:4]] == [
+        "lessons to run 0 of 2 lessons",
+        "evaluation to run 0 of 9 facts",
+    ]
+    code, out, err = cellar("anneal", "facts", *asked)
+    assert code == 0, err
+    assert planned(cellar, "anneal-facts", *asked) == {}
+    assert planned(cellar, "anneal-facts", *asked, "--set", "facts.resamples=101") == {
+        "evaluation": ["never evaluated so"]
+    }
+    assert planned(cellar, "anneal-facts", *asked, "--set", "facts.seed=3") == {
+        "lessons": ["never taught so: varied, repeated"],
+        "evaluation": ["its input will change: lessons"],
+    }
     lines = out.splitlines()
     assert lines[0].startswith("3 made-up facts, ")
     assert [line.split()[0] for line in lines[2:4]] == ["varied", "repeated"]

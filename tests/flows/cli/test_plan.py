@@ -3,10 +3,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from cyclopts import App
 
+from flows.cli import anneal, larc
 from flows.cli.demo import demo_settings
+from flows.cli.plan import What
 from flows.cli.session import Session
 
 Cellar = Callable[..., tuple[int, str, str]]
@@ -91,6 +95,14 @@ def test_partitions_that_are_passed_over_are_named(cellar: Cellar, workplace: Pa
         (("larc-eval", "--head", "docs"), 2, "--head is an option of an update"),
         (("larc-eval", "--jobs", "jobs.csv"), 2, "cellar plan larc-replay --jobs FILE"),
         (("larc-replay", "--source", "a.txt"), 2, "cellar plan anneal-eval --source FILE"),
+        (("anneal-facts", "--source", "a.txt"), 2, "cellar plan anneal-eval --source FILE"),
+        (("anneal-facts", "domain"), 2, "cellar plan anneal-compose NAME..."),
+        (("anneal-eval", "--snapshot", "head:docs"), 2, "cellar plan anneal-compose NAME..."),
+        (
+            ("anneal-compose", "--snapshot", "head:docs"),
+            2,
+            "which shadows? For example: cellar plan anneal-c",
+        ),
     ],
 )
 def test_what_a_plan_of_a_flow_on_a_host_lacks_is_said(
@@ -106,6 +118,9 @@ def test_what_a_plan_of_a_flow_on_a_host_lacks_is_said(
         (("larc-eval",), 4, "has no host smollm2; `cellar host fetch`"),
         (("larc-replay",), 2, "which jobs? For example: cellar plan larc-replay --jobs jobs.csv"),
         (("anneal-cumulate",), 2, "cumulate learns two domains or more"),
+        (("anneal-facts",), 4, "has no host smollm2"),
+        (("anneal-compose", "domain"), 2, "or name a snapshot with --snapshot"),
+        (("anneal-compose", "domain", "--snapshot", "gone"), 4, "no snapshot, tag or head"),
     ],
 )
 def test_what_is_missing_for_a_flow_on_a_host_is_said_by_its_plan(
@@ -114,3 +129,12 @@ def test_what_is_missing_for_a_flow_on_a_host_is_said_by_its_plan(
     cellar("init")
     found, _, err = cellar("plan", *arguments)
     assert (found, said in err) == (code, True), err
+
+
+@pytest.mark.parametrize(("prefix", "app"), [("larc", larc.app), ("anneal", anneal.app)])
+def test_every_command_that_computes_on_a_host_has_its_plan(prefix: str, app: App) -> None:
+    at_once = {"attach", "detach", "show", "continue", "merge"}
+    commands = {name for name in app if not name.startswith("-")} - at_once
+    assert {f"{prefix}-{name}" for name in commands} == {
+        name for name in get_args(What) if name.startswith(f"{prefix}-")
+    }

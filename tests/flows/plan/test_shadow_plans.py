@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.params import Params
-from flows.plan import Step, plan_shadow
+from flows.plan import Step, plan_cumulation, plan_lines, plan_shadow
 from flows.settings import Settings
 from flows.timing import timed
 from store import Store
@@ -65,8 +65,15 @@ def test_what_an_interrupted_run_kept_is_not_to_do(
     whole = evaluation_work(params.shadow, params.anneal)
     remember(settings, write_shadow=2, consolidate_shadow=10, evaluate_shadow=whole)
     steps = plan_shadow(store, params, settings)
-    assert states(steps) == [("to run", None, None)] * 3
+    assert states(steps) == [("to run", 0, 8), ("to run", 0, 20), ("to run", 0, whole)]
     assert [step.seconds for step in steps] == [4, 2, 1]
+    assert [line.split()[:5] for line in list(plan_lines(steps))[1:4]] == [
+        ["writing", "to", "run", "0", "of"],
+        ["consolidation", "to", "run", "0", "of"],
+        ["evaluation", "to", "run", "0", "of"],
+    ]
+    assert "0 of 8 chunks" in list(plan_lines(steps))[1]
+    assert "0 of 20 alphas" in list(plan_lines(steps))[2]
     options: dict[str, Any] = {"work_dir": settings.work_dir, "checkpoint_s": 0}
     with pytest.raises(Killed):
         write_domain(store, host, params.shadow, progress=stop_at(6), **options)
@@ -91,6 +98,18 @@ def test_what_an_interrupted_run_kept_is_not_to_do(
     assert read == [params.shadow.domain, *params.anneal.retention]
 
 
+def test_domains_say_their_units_before_anything_is_published(
+    store: Store, host: Host, params: Params, settings: Settings
+) -> None:
+    domains = {"a": params.shadow.domain, "b": params.anneal.retention[0]}
+    two = params.model_copy(update={"anneal": params.anneal.model_copy(update={"domains": domains})})
+    steps = plan_cumulation(store, two, settings)
+    assert [(step.done, step.to_do, step.unit) for step in steps] == [
+        *([(0, 8, "chunks"), (0, 20, "alphas")] * 2),
+        (0, 3 * (2 * 4 + 4), "chunks"),
+    ]
+
+
 def test_a_text_gives_no_more_chunks_than_it_has_bytes(
     store: Store,
     host: Host,
@@ -101,7 +120,7 @@ def test_a_text_gives_no_more_chunks_than_it_has_bytes(
     remember(settings, write_shadow=1)
     (tmp_path / "casks.txt").write_text("x" * (HELD.total + 3 * 32 - 1))
     [write] = plan_shadow(store, params, settings, until="write")
-    assert write.seconds == 4
+    assert (write.seconds, write.to_do) == (4, 4)
 
 
 def test_a_run_is_timed_by_what_it_did_itself(store: Store, settings: Settings) -> None:
