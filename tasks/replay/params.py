@@ -64,7 +64,7 @@ class FitParams(Parameters):
     )
     jobs: int = Field(default=4, ge=1, le=256, description="Jobs of an update, each in both memory views.")
     epochs: int = Field(default=1, ge=0, le=100, description="Passes over the training prefix.")
-    rate: float = Field(default=1e-3, gt=0, le=1)
+    rate: float = Field(default=1e-3, gt=0, le=1, description="Learning rate of the task fit.")
     clip: float = Field(default=1.0, gt=0, le=1e6, description="Largest norm of a gradient.")
 
 
@@ -170,7 +170,7 @@ class ReplayParams(Parameters):
     resamples: int = Field(
         default=10_000, ge=100, le=MOST_RESAMPLES, description="Bootstrap resamples of commits."
     )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals.")
     cases: CaseParams = CaseParams()
     fit: FitParams = FitParams()
     experts: ExpertParams = ExpertParams()

@@ -23,10 +23,10 @@ class OuterParams(Parameters):
         multiple_of=2,
         description="Episodes of an update, half of each family (ours).",
     )
-    rate: float = Field(default=1e-3, gt=0, le=1)
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = Field(default=1e-8, gt=0, le=1)
-    weight_decay: float = Field(default=0.0, ge=0, le=1)
+    rate: float = Field(default=1e-3, gt=0, le=1, description="Learning rate of AdamW.")
+    betas: tuple[float, float] = Field(default=(0.9, 0.999), description="Its decays of both moments.")
+    eps: float = Field(default=1e-8, gt=0, le=1, description="What it adds to the root of the second one.")
+    weight_decay: float = Field(default=0.0, ge=0, le=1, description="Its weight decay.")
     clip: float = Field(default=1.0, gt=0, le=1e6, description="Largest norm of an update's gradient.")
     curve_every: int = Field(
         default=64, ge=1, le=100_000, description="Updates between two points of the learning curve (ours)."
@@ -51,7 +51,7 @@ class JudgeParams(Parameters):
 
     seed: int = Field(default=2026092820, ge=0, description="Seed of shams and resamples (ours).")
     resamples: int = Field(default=10_000, ge=100, le=MOST_RESAMPLES, description="Resamples of groups.")
-    confidence: float = Field(default=0.99, gt=0.5, lt=1)
+    confidence: float = Field(default=0.99, gt=0.5, lt=1, description="Of the intervals.")
     material: float = Field(default=0.03, ge=0, le=1, description="Least effect that counts, as error.")
     tie: float = Field(default=1e-6, ge=0, le=1, description="Objectives this near are told apart by cost.")
 
@@ -64,7 +64,11 @@ class StudyParams(Parameters):
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
         description="Names residual/<name>/<objective>-<seed> and evaluation/<name>.",
     )
-    objectives: tuple[Objective, ...] = Field(default=("static", "adapted"), min_length=1)
+    objectives: tuple[Objective, ...] = Field(
+        default=("static", "adapted"),
+        min_length=1,
+        description="What slow states are trained for: the query's loss as they are, or after feedback.",
+    )
     seeds: tuple[int, ...] = Field(
         default=(2026092811, 2026092812, 2026092813),
         min_length=1,
