@@ -8,6 +8,7 @@ from flows.cli.launch import orchestration
 from flows.cli.published import Figures, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
+from flows.report.alphas import CHOICES, DRIFT, GAIN, called
 
 if TYPE_CHECKING:
     from flows.params import Params
@@ -30,7 +31,9 @@ def evaluate_shadow(
         from flows.evaluate_shadow import evaluate_shadow as flow
 
         made = flow(params, settings)
-    show_published(session, made, out, ANNEAL)
+    retention = [source.title for source in params.anneal.retention]
+    named = {"text": params.shadow.domain.title, "retention": retention}  # places, which no fingerprint holds
+    show_published(session, {**made, **named}, out, ANNEAL)
 
 
 def cumulate_shadows(
@@ -59,7 +62,10 @@ def cumulative_lines(result: dict[str, Any]) -> list[str]:
         names = ("before_own_stage", "gain_own_stage", "forgotten", "gain_end")
         figures = (result["cumulative"][domain][name] for name in names)
         rows.append((domain, *(f"{figure:+.4f}" for figure in figures), f"{then:+.4f}"))
-    said = "before its turn: what earlier domains did; forgotten: how much later ones raised the loss again"
+    said = (
+        "before its turn: what earlier domains did; forgotten: how much later ones raised the loss again; "
+        f"gain: {GAIN}, drift: {DRIFT}"
+    )
     return [*columns(rows), f"nats per token; {said}"]
 
 
@@ -67,17 +73,18 @@ def anneal_lines(result: dict[str, Any]) -> list[str]:
     """Gain and drift by condition with intervals, alpha by layer, and texts continued before and after."""
     chunks, host = result["chunks"], result["host_loss"]
     rows: list[tuple[str, ...]] = [("", "gain", "", "z", "drift", "")]
-    for condition, gain in result["gain"].items():
+    for condition, gain in sorted(result["gain"].items(), key=_place):
         drift = result["drift"][condition]
-        rows.append((condition, *_ranged(gain), f"{gain['z']:+.1f}", *_ranged(drift)))
+        rows.append((called(condition), *_ranged(gain), f"{gain['z']:+.1f}", *_ranged(drift)))
     lines = [
         f"{chunks['domain']} sealed chunks, host {host['domain']:.4f}; {chunks['retention']} of retention, "
         f"host {host['retention']:.4f}; nats per token",
+        f"gain: {GAIN}; drift: {DRIFT}",
         *columns(rows),
     ]
-    for other, found in result["consolidated_over"].items():
+    for other, found in sorted(result["consolidated_over"].items(), key=_place):
         value, between = _ranged(found)
-        lines.append(f"consolidated over {other}: {value} {between}")
+        lines.append(f"consolidated over {called(other)}: {value} {between}")
     ratio = result["anatomy"]["late_to_early"]
     lines += ["", *alpha_lines(result["anatomy"]["layers"])]
     lines.append(f"late to early median: {'-' if ratio is None else f'{ratio:.2f}'}")
@@ -109,6 +116,12 @@ def alpha_lines(layers: list[dict[str, float]]) -> list[str]:
         for one in layers
     ]
     return columns(rows)
+
+
+def _place(named: tuple[str, Any]) -> tuple[int, str]:
+    """Where a choice of alphas stands among others, by its name."""
+    order = list(CHOICES)
+    return (order.index(named[0]) if named[0] in order else len(order)), named[0]
 
 
 def _ranged(figure: dict[str, float]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from flows.cli.launch import orchestration
 from flows.cli.published import Figures, show_published
 from flows.cli.session import Session
 from flows.formatting import columns
+from flows.report.alphas import DRIFT
 
 if TYPE_CHECKING:
     from flows.params import Params
@@ -31,7 +32,10 @@ def learn_facts(params: "Params", session: Session, out: Path, *, check: "Callab
 def facts_lines(result: dict[str, Any]) -> list[str]:
     """What the host answers untaught and after each lesson, with intervals over facts, and its drift."""
     choices, (_, *lessons) = result["choices"], result["order"]
-    lines = [f"{len(result['facts'])} made-up facts, shadows at full strength, nats per token of the answer"]
+    lines = [
+        f"{len(result['facts'])} made-up facts, shadows at full strength, nats per token of the answer; "
+        f"drift of retention text: {DRIFT}"
+    ]
     rows: list[tuple[str, ...]] = [("lesson", "tokens", "steps", "said", "drift", "")]
     for lesson in lessons:
         one, drift = result["lessons"][lesson], result["drift"][lesson]

@@ -75,7 +75,7 @@ def shadow_lines(row: "Row") -> list[str]:
     for purpose in _PURPOSES[::2]:
         if purpose in facts:
             lines.append(_figures(purpose, facts[purpose]))
-            lines.append(_figures("  at alpha 1", facts[f"{purpose}_naive"]))
+            lines.append(_figures("  full strength", facts[f"{purpose}_naive"]))
     if facts.get("fell_back"):
         lines.append("kept     nothing: the guard text showed no gain that is worth its harm")
     columns_ = (facts[name] for name in _BY_LAYER)
@@ -87,7 +87,7 @@ def shadow_lines(row: "Row") -> list[str]:
 
 def _figures(title: str, found: Mapping[str, float]) -> str:
     gain, rise, drift = (f"{found[name]:+.4f}" for name in _FIGURES)
-    return f"{title:<12} gain {gain}  rise {rise}  drift {drift} nats per token"
+    return f"{title:<15} gain {gain}  rise {rise}  drift {drift} nats per token"
 
 
 def _is_number(value: object) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from flows.formatting import flatten, number, section
 from flows.pages import environment
+from flows.report.alphas import CHOICES, DRIFT, GAIN, called
 from flows.report.depth import DepthPanel, depth_chart
 from flows.report.examples import agreement, cut
 from flows.report.lines import LinePanel, Series, line_chart
@@ -20,14 +21,6 @@ from flows.report.scores import Score, score
 
 PAGE = "anneal.html"
 _KEPT = "consolidated"
-_CONDITIONS = {
-    "naive": "full strength",
-    _KEPT: "consolidated",
-    "single": "one alpha",
-    "line": "line over depth",
-    "random": "uniform draws",
-    "quadratic": "quadratic surface",
-}
 _MOST_CARDS, _MOST_LAYERS = 24, 512
 _RECENT = 8
 """Chunks of the running mean, as of the check that ends a stream."""
@@ -71,6 +64,9 @@ def write_anneal_page(figures: Mapping[str, Any], folder: Path) -> Path:
         .get_template("anneal.html.j2")
         .render(
             figures=figures,
+            subject=subject(figures),
+            gain_goes=GAIN,
+            drift_goes=DRIFT,
             chunks=section(figures, "chunks"),
             host_loss=section(figures, "host_loss"),
             rows=rows,
@@ -89,19 +85,36 @@ def write_anneal_page(figures: Mapping[str, Any], folder: Path) -> Path:
     return path
 
 
+def subject(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was evaluated, in words: text, host, what must not get worse, and shadow."""
+    rows = [
+        ("text", figures.get("text")),
+        ("host", _short(figures.get("host"))),
+        ("retention", ", ".join(texts(figures.get("retention")))),
+        ("shadow", _short(figures.get("shadow"))),
+    ]
+    return [(role, what) for role, what in rows if isinstance(what, str) and what]
+
+
+def _short(ref: object) -> str:
+    """A reference with twelve digits of its version; nothing for what is none."""
+    name, at, version = ref.rpartition("@") if isinstance(ref, str) else ("", "", "")
+    return f"{name}@{version[:12]}" if at else ""
+
+
 def conditions(figures: Mapping[str, Any]) -> list[Condition]:
     """The choices of alphas that have figures, in reading order."""
     drift, over = section(figures, "drift"), section(figures, "consolidated_over")
     return [
         Condition(
             name,
-            _CONDITIONS.get(name, name),
+            called(name),
             score(one),
             number(one.get("z")),
             score(drift.get(name)),
             score(over.get(name)),
         )
-        for name, one in sections(section(figures, "gain"), _CONDITIONS)
+        for name, one in sections(section(figures, "gain"), CHOICES)
     ]
 
 
@@ -122,14 +135,14 @@ def charts(figures: Mapping[str, Any], rows: Sequence[Condition]) -> dict[str, C
         families_chart(
             "gain",
             "Gain on sealed text of the domain",
-            "nats per token, higher is better",
+            f"nats per token, {GAIN}",
             _panels([(row, row.gain) for row in rows]),
             "nats",
         ),
         families_chart(
             "drift",
-            "Drift on sealed probes",
-            "nats per token of loss, below zero is better",
+            "Drift on sealed retention text",
+            f"nats per token, {DRIFT}",
             _panels([(row, row.drift) for row in rows]),
             "nats",
         ),
@@ -161,10 +174,10 @@ def _alphas(figures: Mapping[str, Any]) -> Chart | None:
     anatomy = objects(section(figures, "anatomy").get("layers"))[:_MOST_LAYERS]
     layers = [int(layer) for one in anatomy if (layer := number(one.get("layer"))) is not None]
     chosen = section(figures, "alphas")
-    names = [name for name in _CONDITIONS if name in chosen] + sorted(set(chosen) - set(_CONDITIONS))
+    names = [name for name in CHOICES if name in chosen] + sorted(set(chosen) - set(CHOICES))
     panels = [
         DepthPanel(
-            _CONDITIONS.get(name, name),
+            called(name),
             _group(name)[1],
             [(int(layer), max(0.0, alpha)) for layer, alpha in paired(layers, chosen[name])],
         )
@@ -176,10 +189,10 @@ def _alphas(figures: Mapping[str, Any]) -> Chart | None:
 def _courses(figures: Mapping[str, Any]) -> Chart | None:
     """The best score so far of every search beside that of CMA-ES, as stairs."""
     courses = section(figures, "courses")
-    found = {name: _stairs(courses[name]) for name in _CONDITIONS if name in courses}
+    found = {name: _stairs(courses[name]) for name in CHOICES if name in courses}
     reference = Series("CMA-ES", EXTERNAL, found.pop(_KEPT, []))
     panels = [
-        LinePanel(_CONDITIONS[name], [reference, Series("this search", STANDALONE, stairs)])
+        LinePanel(called(name), [reference, Series("this search", STANDALONE, stairs)])
         for name, stairs in found.items()
     ]
     return line_chart(

@@ -57,6 +57,17 @@ class TextSource(Parameters):
         """Whether it names any text at all."""
         return self.corpus is not None or self.path is not None
 
+    @property
+    def title(self) -> str:
+        """What the text is called, without the folders that it lies in; empty where there is none."""
+        if self.corpus is not None:
+            named = f"corpus {self.corpus}"
+        elif self.path is not None:
+            named = self.path.name or str(self.path)
+        else:
+            return ""
+        return f"{named}, {self.prefix}*" if self.prefix else named
+
 
 class HeldParams(Parameters):
     """How much text is taken aside, before anything is learned, for purposes that never meet (ours)."""

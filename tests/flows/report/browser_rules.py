@@ -13,7 +13,10 @@ _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-n
 
 
 def check_laid_out(path: Path, folder: Path, width: int, scheme: str) -> None:
-    """A page in a window so many pixels wide and of a scheme, `light` or `dark`; skips without Chromium."""
+    """A page in a window so many pixels wide and of a scheme, `light` or `dark`; skips without Chromium.
+
+    It is no wider than its window, no caption of a table is cut off, and it is dark where it should be.
+    """
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("needs a Chromium on PATH to lay the page out")
@@ -23,7 +26,10 @@ def check_laid_out(path: Path, folder: Path, width: int, scheme: str) -> None:
         f'<iframe id="f" style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" srcdoc="PAGE">'
         "</iframe><script>document.getElementById('f').onload = e => {"
         "const d = e.target.contentDocument, root = d.documentElement, style = getComputedStyle(d.body);"
-        "document.title = `measured ${root.scrollWidth} of ${root.clientWidth}, ${style.color} on `"
+        "const cut = [...d.querySelectorAll('caption > span')].filter(e => "
+        "e.getBoundingClientRect().right > root.clientWidth || e.scrollWidth > e.clientWidth).length;"
+        "document.title = `measured ${cut} cut, ${root.scrollWidth} of ${root.clientWidth}, `"
+        "+ `${style.color} on `"
         "+ getComputedStyle(style.backgroundColor == 'rgba(0, 0, 0, 0)' ? root : d.body).backgroundColor; }"
         "</script>"
     )
@@ -33,9 +39,10 @@ def check_laid_out(path: Path, folder: Path, width: int, scheme: str) -> None:
     command += ["--dump-dom", (folder / "probe.html").as_uri()]
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
-    found = re.search(r"measured (\d+) of (\d+), rgb\(([\d, ]+)\) on rgb\(([\d, ]+)\)", dumped)
+    found = re.search(r"measured (\d+) cut, (\d+) of (\d+), rgb\(([\d, ]+)\) on rgb\(([\d, ]+)\)", dumped)
     assert found, dumped[:500]
-    assert int(found[1]) <= int(found[2])
-    ink, paper = (sum(map(int, found[group].split(","))) / 3 for group in (3, 4))
+    assert int(found[1]) == 0
+    assert int(found[2]) <= int(found[3])
+    ink, paper = (sum(map(int, found[group].split(","))) / 3 for group in (4, 5))
     assert (paper < ink) == (scheme == "dark")
     assert abs(paper - ink) > 128

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flows.cli.anneal_figures import anneal_lines
 from flows.report.annealing import write_anneal_page
 from flows.report.depth import depth_chart
 from tests.flows.report.browser_rules import check_laid_out
@@ -26,6 +27,8 @@ FIGURES: dict[str, Any] = {
     "shadow": "shadow/numpy@" + "a" * 64,
     "written": "shadow/numpy.written@" + "b" * 64,
     "host": "host/smollm2@" + "c" * 64,
+    "text": "corpus numpy",
+    "retention": ["corpus web", "wiki.txt"],
     "chunks": {"domain": 24, "retention": 20},
     "host_loss": {"domain": 2.5114, "retention": 3.0123},
     "gain": {"naive": _figure(-0.15), "consolidated": _figure(0.0971), "line": _figure(0.08)},
@@ -83,6 +86,33 @@ def test_gain_drift_alphas_courses_and_cards_are_shown(page: Page) -> None:
     assert [mark["class"] for mark in page.named("mark")].count("right") > 2
     assert "Clip the values in an array." in text
     assert len(page.named("table")) == len(page.named("caption")) == 4
+
+
+def test_the_page_begins_with_its_text_and_its_host(page: Page) -> None:
+    beginning = plain(page.text).partition("sealed chunks of the domain")[0]
+    named = (
+        "text corpus numpy host host/smollm2@cccccccccccc retention corpus web, wiki.txt shadow shadow/numpy@"
+    )
+    assert named in " ".join(beginning.split())
+
+
+def test_the_page_and_the_terminal_use_the_same_words(page: Page) -> None:
+    text, lines = " ".join(plain(page.text).split()), anneal_lines(FIGURES)
+    for words in ("full strength", "consolidated", "line over depth"):
+        assert words in text
+        assert any(line.startswith(words) for line in lines)
+    assert lines[1] == "gain: higher is better; drift: higher is worse"
+    assert (
+        "host’s: higher is better. Drift is how much higher it is on sealed retention text: higher is worse"
+        in text
+    )
+    assert "consolidated over full strength: +0.2471 [+0.2271, +0.2671]" in lines
+    assert [line.split("  ")[0] for line in lines[3:6]] == [
+        "full strength",
+        "consolidated",
+        "line over depth",
+    ]
+    assert not any("naive" in line for line in [text, *lines])
 
 
 def test_equal_figures_give_equal_bytes_whatever_their_order(tmp_path: Path) -> None:

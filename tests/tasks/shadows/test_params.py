@@ -22,3 +22,17 @@ def test_a_name_that_no_domain_can_have_is_refused_before_any_is_learned(name: s
 def test_a_shadow_has_no_name_of_one_at_full_strength() -> None:
     with pytest.raises(ValidationError, match="full strength"):
         ShadowParams(name="topics.written")
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ({"corpus": "docs"}, "corpus docs"),
+        ({"corpus": "docs", "prefix": "numpy."}, "corpus docs, numpy.*"),
+        ({"path": "/home/me/secret/notes.txt"}, "notes.txt"),
+        ({"path": "."}, "."),
+        ({}, ""),
+    ],
+)
+def test_a_text_is_called_without_the_folders_that_it_lies_in(source: dict[str, str], title: str) -> None:
+    assert TextSource.model_validate(source).title == title
