@@ -8,27 +8,37 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from store import Ref
 from store.transfer import folder_at
 from tasks.errors import BadHost
 from tasks.payload import save_weights
 from tasks.progress import Progress, silent
+from tasks.shadows.card import CARD, digests, merge_card
 from tasks.shadows.shadow import Shadow
 
 _WEIGHTS = "*.safetensors"
 _BESIDE = "*.json"
 
 
-def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progress = silent) -> int:
+def merge(
+    folder: Path,
+    host: Ref,
+    shadows: Sequence[tuple[Ref, Shadow]],
+    out: Path,
+    *,
+    progress: Progress = silent,
+) -> int:
     """Write the host of `folder` with W + alpha D for each shadowed W, of all shadows, into the folder `out`.
 
     Tensors keep their dtype: sums are made in float32 and rounded once. Configuration, tokenizer and other
-    JSON files are copied. `progress` counts files of weights. Returns how many matrices were changed.
+    JSON files are copied, and a model card says what is in the folder and what tells whether it is; equal
+    inputs give equal bytes. `progress` counts files of weights. Returns how many matrices were changed.
 
     Raises `BadHost` when a matrix is not in the files under its name, and as `store.transfer.folder_at` where
     `out` is there already.
     """
     changes: dict[str, list[tuple[Tensor, float]]] = {}
-    for shadow in shadows:
+    for _, shadow in shadows:
         for name, delta, alpha, active in zip(
             shadow.names, shadow.deltas, shadow.alphas, shadow.active, strict=True
         ):
@@ -45,6 +55,8 @@ def merge(folder: Path, shadows: Sequence[Shadow], out: Path, *, progress: Progr
         if found != set(changes):
             missing = min(set(changes) - found)
             raise BadHost(f"{folder} has no tensor {missing}; save the model again with transformers")
+        card = merge_card(host, shadows, digests(partial, _WEIGHTS), len(found))
+        (partial / CARD).write_text(card, encoding="utf-8")
     return len(found)
 
 

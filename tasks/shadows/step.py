@@ -132,5 +132,5 @@ def merge_shadows(
     progress: Progress = silent,
 ) -> int:
     """Write the host of `folder` with all of these shadows in its weights into `out`; see `merge`."""
-    opened = [open_shadow(store, ref, host)[1] for ref in refs]
-    return merge(folder, opened, out, progress=progress)
+    opened = [open_shadow(store, ref, host) for ref in refs]
+    return merge(folder, host.ref, opened, out, progress=progress)

@@ -1,6 +1,7 @@
 """The commands on shadows, through the real command line, store, flow and a tiny host."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,6 +108,13 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     code, out, err = cellar("anneal", "merge", "casks.written", "--out", "merged", *SMALL)
     assert code == 0, err
     assert out.splitlines()[-1] == "wrote   merged, 2 layers"
+    card = (workplace / "merged" / "README.md").read_text()
+    assert f"| shadow | `{written['shadow']}` |" in card
+    [again] = [line.removeprefix("cellar ") for line in card.splitlines() if line.startswith("cellar ")]
+    code, _, err = cellar(*shlex.split(again), *SMALL)
+    assert code == 0, err
+    for path in (workplace / "merged").iterdir():
+        assert (workplace / "again" / path.name).read_bytes() == path.read_bytes()
     code, _, err = cellar("host", "add", "merged", "merged")
     assert code == 0, err
 

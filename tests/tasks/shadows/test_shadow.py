@@ -1,5 +1,7 @@
 """Which blocks have a shadow, payloads that read back or are refused, and hosts that stay what they were."""
 
+import hashlib
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from store import Store
+from store import Ref, Store
 from store.errors import ElementNotFound, InputError
 from tasks.errors import BadHost, BadPayload, UnfitHost
 from tasks.hosts import Host, read_manifest
@@ -28,6 +30,7 @@ from tasks.shadows import (
 )
 
 DIGEST = "ab" * 32
+REF = Ref("shadow/docs", "1" * 64)
 
 
 @pytest.fixture
@@ -144,7 +147,7 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     shadow = shadow.scaled([0.5, 0.0, 1.2])
     out = tmp_path / "new" / "merged"
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    assert merge(host_folder, [shadow], out) == 2
+    assert merge(host_folder, host.ref, [(REF, shadow)], out) == 2
     with attached(host, shadow):
         expected = logits(host)
     ids = torch.tensor([host.encode("a cool, dark cellar")])
@@ -154,10 +157,37 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     assert changed == "2 of 56 tensors differ, the first is model.layers.1.mlp.down_proj.weight"
     for taken in (out, tmp_path / "gone"):
         with pytest.raises(InputError, match="is there already"):
-            merge(host_folder, [shadow], taken)
+            merge(host_folder, host.ref, [(REF, shadow)], taken)
+    elsewhere = replace(shadow, names=("elsewhere", *shadow.names[1:]))
     with pytest.raises(BadHost, match=r"has no tensor elsewhere\.weight"):
-        merge(host_folder, [replace(shadow, names=("elsewhere", *shadow.names[1:]))], tmp_path / "other")
+        merge(host_folder, host.ref, [(REF, elsewhere)], tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir() if "other" in path.name) == []
+
+
+def test_a_merged_folder_says_what_is_in_it_and_how_to_check_it(
+    host: Host, host_folder: Path, shadow: Shadow, tmp_path: Path
+) -> None:
+    shadow = shadow.scaled([0.5, 0.0, 1.2])
+    odd = Ref("shadow/other", "3" * 64)
+    for out in ("one", "two"):
+        merge(host_folder, host.ref, [(REF, shadow), (odd, shadow)], tmp_path / out)
+    card = (tmp_path / "one" / "README.md").read_text()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()
+    }
+    weights = (tmp_path / "one" / "model.safetensors").read_bytes()
+    for said in (
+        f"| host | `{host.ref}` |",
+        f"| shadow | `{REF}` |",
+        f"| `shadow/docs` | `{DIGEST}` | 1: 0.5, 3: 0, 5: 1.2 |",
+        f"{hashlib.sha256(weights).hexdigest()}  model.safetensors",
+    ):
+        assert said in card
+    [command] = [line for line in card.splitlines() if line.startswith("cellar anneal merge")]
+    assert shlex.split(command) == [
+        *("cellar", "anneal", "merge", str(REF), str(odd)),
+        *("--set", "host.name=tiny", "--out", "again"),
+    ]
 
 
 def test_several_shadows_are_summed_in_memory_and_in_weights(
@@ -170,7 +200,8 @@ def test_several_shadows_are_summed_in_memory_and_in_weights(
         expected = logits(host)
     with attached(host, shadow):
         assert not torch.allclose(logits(host), expected, atol=1e-3)
-    assert merge(host_folder, [shadow, other], tmp_path / "both") == 3
+    both = [(REF, shadow), (Ref("shadow/other", "2" * 64), other)]
+    assert merge(host_folder, host.ref, both, tmp_path / "both") == 3
     merged = AutoModelForCausalLM.from_pretrained(tmp_path / "both", dtype=torch.float32)
     ids = torch.tensor([host.encode("a cool, dark cellar")])
     torch.testing.assert_close(merged(ids).logits, expected, rtol=0, atol=1e-5)
