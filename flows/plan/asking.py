@@ -17,11 +17,11 @@ def plan_facts(store: Store, params: Params, settings: Settings) -> list[Step]:
     """
     from tasks.anneal import retention_digests
     from tasks.facts import asking_work, facts_recipe, find_lesson, made_up_facts
-    from tasks.shadows import check_host, stack_refs
+    from tasks.shadows import check_written_on, stack_refs
 
     ground, shadow, facts = Ground.of(store, params.host, settings), params.shadow, params.facts
     onto = stack_refs(store, shadow.onto)
-    check_host(store, onto, ground.host.ref)
+    check_written_on(store, onto, ground.host.ref)
     made_up_facts(facts)
     digests = retention_digests(store, params.anneal)
     found = [find_lesson(store, ground.host, shadow, facts, lesson, onto) for lesson in facts.lessons]
@@ -48,11 +48,11 @@ def plan_composition(
     from flows.provenance.evidence import check_indexed
     from flows.provenance.inputs import corpora_of, shards_of
     from tasks.composition import check_sources, composition_recipe, composition_work
-    from tasks.shadows import check_host, read_documents, stack_refs
+    from tasks.shadows import check_written_on, read_documents, stack_refs
 
     ground, source = Ground.of(store, params.host, settings), params.shadow.domain
     refs = stack_refs(store, names)
-    check_host(store, refs, ground.host.ref)
+    check_written_on(store, refs, ground.host.ref)
     check_indexed(snapshot)
     check_sources(store, refs, source, snapshot)
     recipe = composition_recipe(

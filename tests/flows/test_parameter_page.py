@@ -63,5 +63,5 @@ def test_bounds_and_choices_are_in_words() -> None:
     page = rows()
     assert page["shadow.step_size"][1].strip() == "number, above 0 to 1,000"
     assert page["facts.lessons"][1].strip() == "list: `varied`, `repeated`, `once`"
-    assert page["anneal.population"][1].strip() == "integer, from 2 to 1,000"
+    assert page["larc.rank"][1].strip() == "integer, from 1 to 256"
     assert page["anneal.retention"][1].strip() == "list: {corpus, prefix, path, pattern}"
