@@ -1,6 +1,7 @@
 """Pages made from templates: every printed value escaped, and its invisible characters shown."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from flows import formatting
@@ -16,6 +17,16 @@ def environment(package: str, filters: Mapping[str, Callable[..., Any]] | None =
 
     Texts come from whoever wrote to the store. Only what is explicitly marked as safe is printed as markup.
     """
+    return _environment(package) if filters is None else _made(package, filters)
+
+
+@cache
+def _environment(package: str) -> "Environment":
+    """That without filters of its own, made once: to translate templates takes longer than to fill them."""
+    return _made(package, {})
+
+
+def _made(package: str, filters: Mapping[str, Callable[..., Any]]) -> "Environment":
     from jinja2 import ChainableUndefined, Environment, PackageLoader
 
     made = Environment(
@@ -26,7 +37,7 @@ def environment(package: str, filters: Mapping[str, Callable[..., Any]] | None =
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update({name: getattr(formatting, name) for name in FILTERS} | dict(filters or {}))
+    made.filters.update({name: getattr(formatting, name) for name in FILTERS} | dict(filters))
     return made
 
 

@@ -19,8 +19,15 @@ from tests.seaweedfs import S3Server
 
 @pytest.mark.s3
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "served", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["updated", "served"]
+)
 def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
-    fresh: Workplace, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+    fresh: Workplace,
+    s3_server: S3Server,
+    with_server: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    served: bool,
 ) -> None:
     [block] = [block for _, block in BLOCKS if "$ cellar serve" in block]
     export, *commands = [line[2:].partition("  #")[0].strip() for line in block.splitlines()]
@@ -38,7 +45,7 @@ def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
         "CELLAR_SERVE_PORT": "0",
     }
     for command in ("doctor", "init", "update"):
-        ended = fresh.cellar(command, **environment)
+        ended = fresh.cellar(command, **environment, **({} if served else with_server))
         assert ended.code == 0, (command, ended.err)
     head, _, snapshot = ended.out.splitlines()[-2].removeprefix("head ").partition(": new -> ")
     shards = load_params(fresh.folder / "params.yaml").corpus.shards
@@ -48,14 +55,17 @@ def test_an_empty_bucket_gets_a_scheduled_build_as_shown(
     for variable, value in s3_server.environment().items():
         monkeypatch.setenv(variable, value)
     store = Store.open(environment["CELLAR_STORE"])
+    assert store.head(head) == snapshot
+    if not served:
+        return
     serving = fresh.start("serve", "--now", "update", **environment)
     try:
         wait_for(lambda: store.head(head) != snapshot, serving, every=0.2)
         wait_for(lambda: "Completed" in served_states(fresh, "update"), serving, every=0.2)
     finally:  # at once, while the process of the run may still be ending
         serving.terminate()
-        served = ended_of(serving)
-    assert served.code in (0, 130), served.err
+        stopped = ended_of(serving)
+    assert stopped.code in (0, 130), stopped.err
     completed = ("runs", "--flow", "update", "--state", "completed", "--json")
     [run] = json.loads(fresh.cellar(*completed, **environment).out)
     assert run["snapshot"] not in (None, snapshot)

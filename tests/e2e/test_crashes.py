@@ -26,9 +26,28 @@ SERVE = ("serve", "--port", "0", "--file", "deployments.yaml")
 DEPLOYMENTS = """
 deployments:
 - name: chain
-  entrypoint: flows.scheduled.build
+  entrypoint: ENTRYPOINT
   concurrency_limit: {limit: 1, collision_strategy: CANCEL_NEW}
 """
+MEMORIES = """
+from flows.build_memory import build_memory
+from flows.engine import flow
+from flows.params import load_params
+from flows.pins import read_pin, write_pin
+from flows.serving.served import follow_server
+from flows.settings import load_settings
+
+def _run() -> dict[str, str]:
+    follow_server()
+    settings = load_settings(quiet=True)
+    inputs = [read_pin(settings.pins, stage) for stage in ("corpus", "tokenizer", "codec")]
+    made = build_memory(load_params(), settings, *inputs)
+    write_pin(settings.pins, made)
+    return {"snapshot": made.snapshot}
+
+run = flow(_run, name="memories")
+"""
+"""A user's own flow, which is the chain as far as it is needed to break it off."""
 REBUILT: tuple[Stage, ...] = ("memory", "indexes", "snapshot", "core", "evaluation")
 
 
@@ -38,15 +57,23 @@ def served(copy: Workplace) -> Iterator[Workplace]:
     copy.rewind(TRAINED)
     for stage in REBUILT:
         (copy.folder / "build" / "demo" / "pins" / f"{stage}.json").unlink()
-    (copy.folder / "deployments.yaml").write_text(DEPLOYMENTS)
+    (copy.folder / "memories.py").write_text(MEMORIES)
     yield copy
     for pid in processes_of(copy):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize(
+    ("entrypoint", "rebuilt"),
+    [
+        pytest.param("memories.run", REBUILT[:1], id="memories"),
+        pytest.param("flows.scheduled.build", REBUILT, marks=pytest.mark.nightly, id="chain"),
+    ],
+)
 def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_serves(
-    finished: Workplace, served: Workplace
+    finished: Workplace, served: Workplace, entrypoint: str, rebuilt: tuple[Stage, ...]
 ) -> None:
+    (served.folder / "deployments.yaml").write_text(DEPLOYMENTS.replace("ENTRYPOINT", entrypoint))
     log = served.folder / "serve.log"
     process = served.start(*SERVE, "--now", "chain", log=log, **QUICK)
     wait_for(served.parts, process)
@@ -72,13 +99,13 @@ def test_a_served_build_survives_the_death_of_its_run_its_server_and_whoever_ser
 
     assert processes_of(served) == []
     assert slots_taken(served) == 0
-    for stage in REBUILT:
+    for stage in rebuilt:
         assert served.pin(stage) == finished.pin(stage)
     assert served.store.verify(full=True).ok
     listed = runs(served, "--parts")
     assert {run["state"] for run in listed} == {"Completed", "Crashed"}
     newest, second, first = [run for run in listed if run["deployment"] == "chain"]
-    assert newest["snapshot"] == served.pin("snapshot").snapshot
+    assert newest["snapshot"] == served.pin("snapshot" if "snapshot" in rebuilt else "memory").snapshot
     assert (first["again"], second["again"]) == (second["id"], newest["id"])
     assert first["reason"] == "its process was ended by SIGKILL"
     assert second["reason"].startswith("its process ended without a word, found at")

@@ -40,7 +40,10 @@ def press_ctrl_c(workplace: Workplace, process: subprocess.Popen[str]) -> None:
     assert servers_of(workplace) == []
 
 
-@pytest.mark.parametrize(("stage", "commits"), [("codec", TOKENIZED), ("core", REMEMBERED)])
+@pytest.mark.parametrize(
+    ("stage", "commits"),
+    [("codec", TOKENIZED), pytest.param("core", REMEMBERED, marks=pytest.mark.nightly)],
+)
 def test_an_interrupted_training_continues_to_the_same_version(
     finished: Workplace, copy: Workplace, with_server: dict[str, str], stage: Stage, commits: int
 ) -> None:
@@ -66,8 +69,10 @@ def test_an_interrupted_training_continues_to_the_same_version(
 
 @pytest.mark.parametrize(
     ("how", "runner"),
-    [(signal.SIGKILL, "threads"), (signal.SIGINT, "processes")],
-    ids=["kill -9", "Ctrl-C with worker processes"],
+    [
+        pytest.param(signal.SIGKILL, "threads", marks=pytest.mark.nightly, id="kill -9"),
+        pytest.param(signal.SIGINT, "processes", id="Ctrl-C with worker processes"),
+    ],
 )
 def test_a_broken_off_build_continues_with_the_units_that_it_lacks(
     finished: Workplace, copy: Workplace, with_server: dict[str, str], how: signal.Signals, runner: str
@@ -88,7 +93,7 @@ def test_a_broken_off_build_continues_with_the_units_that_it_lacks(
     assert copy.store.catalog().rows("memory") == []
     assert copy.store.verify(full=True).ok
 
-    again = copy.cellar("memory", "build", "--quiet", **spread, **with_server)
+    again = copy.cellar("memory", "build", "--quiet", **with_server)  # in threads, whoever began
 
     assert (again.code, again.err) == (0, "")
     assert copy.pin("memory") == finished.pin("memory")
@@ -133,6 +138,7 @@ def test_a_killed_evaluation_goes_on_with_the_samples_that_it_kept(
     assert list(copy.work.glob("*.checkpoint")) == []
 
 
+@pytest.mark.nightly
 def test_an_interrupted_evaluation_publishes_nothing(copy: Workplace, with_server: dict[str, str]) -> None:
     before = [commit.id for commit in copy.commits]
     many = ["--set", "evaluation.batch_tasks=1", "--set", "evaluation.per_document=100"]

@@ -87,7 +87,7 @@ def check_after_kill(url: str, at: int, when: str, undisturbed: str) -> None:
     check_as_undisturbed(url, undisturbed)
 
 
-@pytest.mark.parametrize("moment", sample(MOMENTS, 7), ids=str)
+@pytest.mark.parametrize("moment", sample(MOMENTS, 11), ids=str)
 def test_a_killed_writer_is_continued_in_a_folder(
     tmp_path: Path, moment: tuple[int, str], undisturbed: str
 ) -> None:
@@ -111,7 +111,7 @@ def proxy(s3_server: S3Server) -> Iterator[S3Proxy]:
 
 @pytest.mark.parametrize("store_url", ["s3"], indirect=True)
 @pytest.mark.parametrize("arrives", ["before the rerun", "after the rerun"])
-@pytest.mark.parametrize("at", sample(range(WRITES), 9))
+@pytest.mark.parametrize("at", sample(range(WRITES), 14))
 def test_the_last_request_of_a_killed_writer_may_arrive_late(
     store_url: str, proxy: S3Proxy, at: int, arrives: str, undisturbed: str
 ) -> None:

@@ -21,7 +21,7 @@ from tests.store.model.inline import without_threads
 from tests.store.model.processes import Program, Trouble, Workplace
 from tests.store.model.themes import BEGINNINGS, THEMES, Beginning
 
-SCHEDULES = 2000 if settings.get_current_profile_name() == "nightly" else 60
+SCHEDULES = 2000 if settings.get_current_profile_name() == "nightly" else 40
 
 _TROUBLES = st.lists(
     st.builds(Trouble, st.sampled_from(Fault), st.integers(0, 25), st.sampled_from((1, 2, 30))), max_size=2

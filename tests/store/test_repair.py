@@ -104,7 +104,16 @@ def elements(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(row.ref): (row.commit, store.read(row)) for row in store.catalog().rows()}
 
 
-DAMAGES = pytest.mark.parametrize("damage", [flip, delete])
+DERIVED = [
+    "index/*.keys",
+    "log/history-*",
+    "log/checkpoint-*",
+    "snapshots/*.json",
+    "snapshots/*.parquet",
+    "gc/*",
+]
+"""What can be made again from other files; the default run damages half of them and deletes the others."""
+DAMAGES = pytest.mark.parametrize("damage", [flip, pytest.param(delete, marks=pytest.mark.nightly)])
 
 
 @DAMAGES
@@ -233,10 +242,13 @@ def test_a_collection_at_the_same_time_stops_a_repair_before_it_brings_rows_back
     assert Store.open(str(folder)).catalog().latest("memory/doc/07003") is None
 
 
-@DAMAGES
 @pytest.mark.parametrize(
-    "kind",
-    ["index/*.keys", "log/history-*", "log/checkpoint-*", "snapshots/*.json", "snapshots/*.parquet", "gc/*"],
+    ("kind", "damage"),
+    [
+        pytest.param(kind, damage, marks=[] if number % 2 == other else [pytest.mark.nightly])
+        for number, kind in enumerate(DERIVED)
+        for other, damage in enumerate([flip, delete])
+    ],
 )
 def test_what_follows_from_other_files_is_made_again(
     made: Path, folder: Path, kind: str, damage: Callable[[Iterable[Path]], None]

@@ -22,8 +22,8 @@ from tests.store.memory import MemoryBackend
 T = TypeVar("T")
 CALLS = 72
 """Calls of the storage that the job makes, about."""
-AT = [(25, "later"), (60, "at once")]
-MORE = [(at, back) for at in range(1, CALLS, 10) for back in ("later", "at once")]
+AT = [(25, "later")]
+MORE = [(60, "at once"), *((at, back) for at in range(1, CALLS, 10) for back in ("later", "at once"))]
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,13 @@ def gone(url: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("end", [None, signal.SIGKILL], ids=["at its end", "by kill -9"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(None, marks=pytest.mark.nightly, id="at its end"),  # tests/e2e looks for those left
+        pytest.param(signal.SIGKILL, id="by kill -9"),
+    ],
+)
 def test_no_server_outlives_its_command(held: "subprocess.Popen[str]", end: signal.Signals | None) -> None:
     url = url_of(held)
     assert answers(url)

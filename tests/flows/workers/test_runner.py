@@ -117,7 +117,7 @@ def kill_a_worker(when: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("kind", ["processes", "dask"])
+@pytest.mark.parametrize("kind", ["processes", pytest.param("dask", marks=pytest.mark.nightly)])
 def test_a_worker_that_is_killed_loses_nothing(
     kind: str, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
