@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from flows.cli import main
-from tests.e2e.workplace import TINY, Ended, Workplace, ended
+from tests.e2e.workplace import TINY, Ended, Workplace
 
 CHARACTERS = 800
 """Of each text; shorter ones are left out."""
@@ -47,7 +47,7 @@ def chain(
     with FileLock(shared / "chain.lock"):
         if not outcome.exists():
             original.mkdir()
-            first = ended(new_workplace(original, home, new_prefect).start("demo", "--json"))
+            first = new_workplace(original, home, new_prefect).cellar("demo", "--json")
             outcome.write_text(json.dumps(asdict(first)))
     own = tmp_path_factory.mktemp("chain") / "own"
     shutil.copytree(original, own)

@@ -78,7 +78,7 @@ def test_a_broken_off_build_continues_with_the_units_that_it_lacks(
     finished: Workplace, copy: Workplace, with_server: dict[str, str], how: signal.Signals, runner: str
 ) -> None:
     copy.rewind(TRAINED)
-    spread = {"CELLAR_RUNNER": runner, "CELLAR_WORKERS": "2" if runner == "processes" else "1"}
+    spread = {"CELLAR_RUNNER": runner, "CELLAR_WORKERS": "1"}
 
     process = copy.start("memory", "build", **spread)
     wait_for(lambda: len(copy.parts()) > 1, process)
