@@ -31,14 +31,24 @@ def write_figures(session: Session, result: dict[str, Any], out: Path, kind: Fig
 
 
 def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: Figures) -> None:
-    """Write the `evaluation` that a flow made into a folder, with what else it made and costs; show it."""
+    """Write the `evaluation` that a flow made into a folder, with what else it made and costs; show it.
+
+    Raises `BadPayload` where the store has one of that name, of whoever made it, that cannot be shown.
+    """
     from store import Ref
+    from tasks.errors import BadPayload
 
     store = session.open_store()
     evaluation = Ref.parse(made["evaluation"])
     row = store.catalog().get(evaluation.version)
     costs = {} if row is None else dict(row.facts)
-    write_figures(session, {**made, **json.loads(store.read(evaluation)), "costs": costs}, out, kind)
+    payload = store.read(evaluation)
+    try:
+        write_figures(session, {**made, **json.loads(payload), "costs": costs}, out, kind)
+    except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as error:
+        raise BadPayload(
+            f"{evaluation} is no summary that can be shown; use a store that you trust"
+        ) from error
 
 
 def ranged(figure: Mapping[str, float]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from store import Element, Ref, Row, Store, canonical_json, fingerprint
+from store.errors import CellarError
 from tasks.errors import BadPayload
 
 JSON_MEDIA = "application/json"
@@ -50,13 +51,23 @@ class PublishedEvaluation:
 def find_evaluation(store: Store, recipe: str, *, name: str | None = None) -> PublishedEvaluation | None:
     """The published evaluation of a recipe's fingerprint; None where nobody made it.
 
-    `name` is what it is called, for one whose fingerprint does not know that.
+    `name` is what it is called, for one whose fingerprint does not know that. Raises `BadPayload` for one
+    that is no summary with samples.
     """
     row = store.catalog().find(recipe, name=None if name is None else f"evaluation/{name}")
     if row is None:
         return None
-    samples = Ref.parse(row.provenance["samples"])
-    return PublishedEvaluation(json.loads(store.read(row)), dict(row.facts), row.ref, samples, reused=True)
+    payload = store.read(row)
+    try:
+        samples, summary = Ref.parse(row.provenance["samples"]), json.loads(payload)
+        if row.ref.kind != "evaluation" or not isinstance(summary, dict):
+            raise ValueError("no summary")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, CellarError) as error:
+        raise BadPayload(
+            f"{row.ref} stands in {store.url} as an evaluation and is no summary with samples; use a store "
+            "that you trust"
+        ) from error
+    return PublishedEvaluation(summary, dict(row.facts), row.ref, samples, reused=True)
 
 
 def newest_evaluation(

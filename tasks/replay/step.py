@@ -92,7 +92,11 @@ def load_jobs(store: Store, ref: Ref) -> JobList:
     if any(job.label not in LABELS or job.completed_us < job.started_us for job in jobs):
         raise BadPayload(f"{ref} holds a job with no such label or a negative length; publish the jobs again")
     facts: dict[str, Any] = {} if row is None else dict(row.facts)
-    return JobList(tuple(jobs), dict(facts.get("excluded", {})), int(facts.get("rows", len(jobs))))
+    excluded, rows = facts.get("excluded", {}), facts.get("rows", len(jobs))
+    counted = [rows, *excluded.values()] if isinstance(excluded, dict) else [None]
+    if not all(type(count) is int and count >= 0 for count in counted):
+        raise BadPayload(f"{ref} does not say how many rows it was read from; publish the jobs again")
+    return JobList(tuple(jobs), dict(excluded), rows)
 
 
 def start_state(store: Store, params: ReplayParams, bench: Bench, name: str | None = None) -> Ref:

@@ -56,6 +56,12 @@ def changed_header(draw: st.DrawFn, payload: bytes) -> bytes:
 
 
 @st.composite
+def changed_json(draw: st.DrawFn, payload: bytes) -> bytes:
+    """A JSON payload that says something else in one place."""
+    return json.dumps(draw(_changed(json.loads(payload)))).encode()
+
+
+@st.composite
 def _changed(draw: st.DrawFn, value: Any) -> Any:
     """JSON with one value replaced, removed or added, at any depth."""
     if isinstance(value, dict) and value and draw(st.integers(0, 9)):

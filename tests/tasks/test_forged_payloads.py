@@ -1,8 +1,10 @@
 """Whatever a payload holds, its loader makes something of it or raises `BadPayload`, and nothing large."""
 
 import resource
+import tempfile
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
+from store import Element, Ref
 from tasks.assembly import (
     MEMORY,
     TEXT,
@@ -36,6 +39,7 @@ from tasks.codec import Codec, CodecArchitecture, load_codec
 from tasks.corpus import Document, encode_shard, load_shard
 from tasks.errors import BadPayload
 from tasks.evaluation.samples import Sample, load_samples
+from tasks.hosts import Host, HostManifest, load_host, read_manifest
 from tasks.memory import MemoryCells, decode_cells, encode_cells
 from tasks.package import load_posed
 from tasks.payload import pack_tensors
@@ -54,13 +58,15 @@ from tasks.retrieval.evidence import check_sources
 from tasks.retrieval.features import FEATURES
 from tasks.retrieval.readout import DecodedMemory
 from tasks.retrieval.reranker import Reranker
+from tasks.shadows import Stack, load_shadow, load_stack, new_shadow
 from tasks.skills import Controller, Operation, compile_operation, load_controller, load_program
 from tasks.skills.program import Division
 from tasks.study import Cell, Prediction, SelectionSample, load_selection_samples
 from tasks.study.predictions import encode_predictions, load_predictions
 from tasks.tables import encode_records
-from tests.tasks.forging import changed_header, forged
+from tests.tasks.forging import changed_header, changed_json, forged
 from tests.tasks.package.test_posed import posed
+from tests.tiny_host import write_tiny_host
 
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 VOCABULARY = 40
@@ -100,6 +106,21 @@ def readout() -> Readout:
 
 
 @cache
+def host() -> Host:
+    with tempfile.TemporaryDirectory() as name:
+        folder = write_tiny_host(Path(name))
+        published = read_manifest(folder)
+        ref = Element("host", "tiny", published.to_bytes(), media="application/json").ref
+        return load_host(ref, published, folder, device=torch.device("cpu"), dtype="float32")
+
+
+@cache
+def manifest() -> HostManifest:
+    with tempfile.TemporaryDirectory() as name:
+        return read_manifest(write_tiny_host(Path(name)))
+
+
+@cache
 def payloads() -> dict[str, bytes]:
     generator = torch.Generator().manual_seed(2)
     read, params = readout(), RetrievalParams()
@@ -134,6 +155,9 @@ def payloads() -> dict[str, bytes]:
         "skill": compile_operation(Operation.DIVIDE, Division.FLOOR).to_bytes(),
         "selections": table(SelectionSample),
         "predictions": encode_predictions([_prediction(cell) for cell in Cell]),
+        "shadow": new_shadow(host(), (0, 1), document="ab" * 32, seeds={"documents": 3}).to_bytes(),
+        "stack": Stack(host().ref, (Ref("shadow/casks", "cd" * 32),)).to_bytes(),
+        "host": manifest().to_bytes(),
     }
 
 
@@ -156,7 +180,11 @@ LOADERS: dict[str, Callable[[bytes], object]] = {
     "skill": load_program,
     "selections": load_selection_samples,
     "predictions": lambda payload: load_predictions(payload, [EPISODE], ProgramsParams()),
+    "shadow": lambda payload: load_shadow(payload, host()),
+    "stack": load_stack,
+    "host": HostManifest.from_bytes,
 }
+RECORDS = ("skill", "stack", "host")
 
 TABLES = (
     "shard",
@@ -182,11 +210,18 @@ def test_the_payloads_that_are_changed_here_load(name: str) -> None:
     assert load_or_refuse(name, payloads()[name]) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in LOADERS if name not in (*TABLES, "skill")])
+@pytest.mark.parametrize("name", [name for name in LOADERS if name not in (*TABLES, *RECORDS)])
 @FORGERIES
 @given(data=st.data())
 def test_changed_tensors_are_refused_or_read(name: str, data: st.DataObject) -> None:
     load_or_refuse(name, data.draw(forged(payloads()[name], changed_header, changed_header)))
+
+
+@pytest.mark.parametrize("name", ["stack", "host"])
+@FORGERIES
+@given(data=st.data())
+def test_changed_records_are_refused_or_read(name: str, data: st.DataObject) -> None:
+    load_or_refuse(name, data.draw(forged(payloads()[name], changed_json)))
 
 
 @pytest.mark.parametrize("name", TABLES)

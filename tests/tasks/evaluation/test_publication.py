@@ -77,3 +77,24 @@ def test_a_summary_that_is_no_object_is_refused(store: Store, payload: bytes) ->
 
     with pytest.raises(BadPayload, match="cellar eval run questions"):
         newest_evaluation(store, "questions")
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "samples"),
+    [
+        ("evaluation", b"{}", None),
+        ("evaluation", b"{}", 7),
+        ("evaluation", b"{}", "evaluation/trial/samples"),
+        ("evaluation", b"[]", f"evaluation/trial/samples@{'ab' * 32}"),
+        ("evaluation", b"{", f"evaluation/trial/samples@{'ab' * 32}"),
+        ("skill", b"{}", f"evaluation/trial/samples@{'ab' * 32}"),
+    ],
+)
+def test_what_only_says_that_it_is_an_evaluation_of_a_recipe_is_refused(
+    store: Store, kind: str, payload: bytes, samples: object
+) -> None:
+    said = {"recipe": "r1"} | ({} if samples is None else {"samples": samples})
+    store.publish([Element(kind, "trial", payload, media=JSON_MEDIA, provenance=said)], message="forged")
+
+    with pytest.raises(BadPayload, match="no summary with samples; use a store that you trust"):
+        find_evaluation(store, "r1")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from store import Store
+from store import Element, Store
 from store.errors import ElementNotFound
 from tasks.errors import BadPayload, SessionFull
 from tasks.hosts import prepare_host, publish_host
@@ -197,3 +197,15 @@ def test_jobs_of_another_kind_are_refused(store: Store, bench: Bench, table: Pat
     table.write_text("job_id\n")
     with pytest.raises(BadJobs):
         publish_jobs(store, PARAMS, table)
+
+
+@pytest.mark.parametrize("facts", [{"excluded": 5}, {"excluded": {"odd": "x"}}, {"rows": None}, {"rows": -1}])
+def test_jobs_whose_record_counts_no_rows_are_refused(
+    store: Store, table: Path, facts: dict[str, object]
+) -> None:
+    row = store.catalog().get(publish_jobs(store, PARAMS, table).version)
+    assert row is not None
+    forged = Element("corpus", "forged", store.read(row), media=row.media, facts=facts)
+    [ref] = store.publish([forged], message="forged")
+    with pytest.raises(BadPayload, match="does not say how many rows"):
+        load_jobs(store, ref)
