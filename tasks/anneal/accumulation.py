@@ -13,7 +13,7 @@ from store import Recipe, Ref, Store
 from tasks.anneal.params import RETENTION, AnnealParams
 from tasks.anneal.sealed import chunk_losses
 from tasks.anneal.sources import text_digests
-from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
+from tasks.anneal.texts import check_lengths, read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import BadCorpus, StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -104,6 +104,7 @@ def evaluate_stages(
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
+    check_lengths(host, anneal, sealed=True)
     opened = [open_shadow(store, ref, host)[1] for ref in refs]
     texts = [read_texts(store, host, one, anneal) for one in learned]
     began = time.monotonic()

@@ -17,7 +17,7 @@ from tasks.anneal.params import AnnealParams
 from tasks.anneal.sealed import ChunkLoss, against, anatomy, chunk_losses, compared
 from tasks.anneal.sources import text_digests
 from tasks.anneal.step import search_alphas
-from tasks.anneal.texts import read_texts, sealed_counts, sealed_parts
+from tasks.anneal.texts import check_lengths, read_texts, sealed_counts, sealed_parts
 from tasks.checkpoint import CHECKPOINT_S
 from tasks.errors import StaleInputs
 from tasks.evaluation import PublishedEvaluation, SubjectName, Table, find_evaluation, publish_evaluation
@@ -78,7 +78,8 @@ def evaluate_shadow(
     that searches evaluate, then sealed chunks. With `work_dir` an interrupted evaluation continues, bit for
     bit, from what its searches and conditions kept.
 
-    Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another text's.
+    Raises `ElementNotFound` when the shadow is not consolidated, `StaleInputs` when it is another text's, and
+    `UnfitHost` for lengths that the host does not read.
     """
     ref = find_shadow(store, kept or shadow.name)
     written_ref = find_shadow(store, written or f"{shadow.name}{WRITTEN}")
@@ -88,6 +89,7 @@ def evaluate_shadow(
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
+    check_lengths(host, anneal, sealed=True)
     (_, scaled), (_, full) = open_shadow(store, ref, host), open_shadow(store, written_ref, host)
     texts = read_texts(store, host, shadow, anneal)
     if scaled.document != texts.domain.digest or full.document != texts.domain.digest:

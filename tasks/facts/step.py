@@ -120,9 +120,7 @@ def check_lessons(
     if all(_is_taught(store, recipe, params, lesson) for lesson, recipe in recipes.items()):
         return
     check_length(host, "shadow.chunk_tokens", shadow.chunk_tokens)
-    check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
-    longest = longest_asked(host, facts, said_tokens=params.said_tokens)
-    check_length(host, "asking for a fact", longest, "lower facts.said_tokens")
+    _check_asking(host, facts, params, anneal)
     sealed_chunks(read_retention(store, host, anneal, seed=shadow.seed), anneal.sealed.chunk_tokens)
     for taught in lessons.values():
         chunks_of(taught.tokens_T, shadow)
@@ -145,11 +143,11 @@ def evaluate_facts(
     Publishes `evaluation/<name>.facts` with its `samples` (one row per condition, fact and framing) and
     `retention` (the loss of every sealed chunk), or returns what is published for the same. With `work_dir`
     an interrupted evaluation continues, bit for bit, from the answers and losses that it kept. `progress`
-    counts facts. The lessons
-    are the newest of their names, or the versions `taught`, in the order of `params.lessons`.
+    counts facts. The lessons are the newest of their names, or the versions `taught`, in the order of
+    `params.lessons`.
 
-    Raises `ElementNotFound` when a lesson is not written, `StaleInputs` when it is of other facts, and
-    `BadCorpus` where no retention text is named.
+    Raises `ElementNotFound` when a lesson is not written, `StaleInputs` when it is of other facts,
+    `BadCorpus` where no retention text is named, and `UnfitHost` for lengths that the host does not read.
     """
     facts = made_up_facts(params)
     onto = stack_refs(store, shadow.onto)
@@ -163,6 +161,7 @@ def evaluate_facts(
     if (known := find_evaluation(store, recipe)) is not None:
         unfinished.remove()
         return known
+    _check_asking(host, facts, params, anneal)
     began = time.monotonic()
     lessons = {lesson: lesson_of(lesson, facts, host.encode, params) for lesson in params.lessons}
     opened = {one: open_shadow(store, ref, host) for one, ref in zip(lessons, refs, strict=True)}
@@ -225,6 +224,13 @@ def evaluate_facts(
     )
     unfinished.remove()
     return made
+
+
+def _check_asking(host: "Host", facts: Sequence[Fact], params: FactsParams, anneal: AnnealParams) -> None:
+    """Raise `UnfitHost` for sealed chunks or questions that are longer than the host reads."""
+    check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
+    longest = longest_asked(host, facts, said_tokens=params.said_tokens)
+    check_length(host, "asking for a fact", longest, "lower facts.said_tokens")
 
 
 def _is_taught(store: Store, recipe: Recipe, params: FactsParams, lesson: Lesson) -> bool:

@@ -21,7 +21,7 @@ from tasks.anneal import (
 from tasks.anneal.cards import continuation
 from tasks.anneal.params import SealedParams
 from tasks.anneal.sealed import against, anatomy, compared
-from tasks.errors import StaleInputs
+from tasks.errors import StaleInputs, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, Shadow, ShadowParams, TextSource, attached, open_shadow, write_domain
 from tasks.tables import load_records
@@ -151,3 +151,6 @@ def test_the_summary_is_that_of_its_samples(
     other = params.model_copy(update={"domain": anneal.retention[0]})
     with pytest.raises(StaleInputs, match="made of another text"):
         evaluate_shadow(store, host, other, anneal)
+    longer = anneal.sealed.model_copy(update={"chunk_tokens": 1025})
+    with pytest.raises(UnfitHost, match="takes 1,025 tokens"):
+        evaluate_shadow(store, host, params, anneal.model_copy(update={"sealed": longer}))

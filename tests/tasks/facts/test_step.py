@@ -119,6 +119,9 @@ def test_facts_of_another_seed_and_a_missing_retention_text_are_refused(
         evaluate_facts(store, host, SHADOW, PARAMS.model_copy(update={"seed": 5}), anneal)
     with pytest.raises(BadCorpus, match="must not get worse"):
         evaluate_facts(store, host, SHADOW, PARAMS, AnnealParams())
+    longer = PARAMS.model_copy(update={"said_tokens": 1_020})
+    with pytest.raises(UnfitHost, match="asking for a fact takes"):
+        evaluate_facts(store, host, SHADOW, longer, anneal)
 
 
 @pytest.mark.parametrize(
