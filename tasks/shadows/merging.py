@@ -10,7 +10,7 @@ from torch import Tensor
 
 from store import Ref
 from store.transfer import folder_at
-from tasks.errors import BadHost
+from tasks.errors import BadHost, UnfitHost
 from tasks.payload import save_weights
 from tasks.progress import Progress, silent
 from tasks.shadows.card import CARD, digests, merge_card
@@ -34,8 +34,8 @@ def merge(
     JSON files are copied, and a model card says what is in the folder and what tells whether it is; equal
     inputs give equal bytes. `progress` counts files of weights. Returns how many matrices were changed.
 
-    Raises `BadHost` when a matrix is not in the files under its name, and as `store.transfer.folder_at` where
-    `out` is there already.
+    Raises `BadHost` when a matrix is not in the files under its name, `UnfitHost` when a sum is no finite
+    number in their dtype, and as `store.transfer.folder_at` where `out` is there already.
     """
     changes: dict[str, list[tuple[Tensor, float]]] = {}
     for _, shadow in shadows:
@@ -77,5 +77,10 @@ def _merge_file(path: Path, changes: dict[str, list[tuple[Tensor, float]]], targ
                 raise BadHost(f"{name} in {path} is {tuple(summed.shape)}, its shadow {tuple(delta.shape)}")
             summed = torch.add(summed, delta.cpu(), alpha=alpha)
         tensors[name] = summed.to(tensors[name].dtype)
+        if not bool(torch.isfinite(tensors[name]).all()):
+            raise UnfitHost(
+                f"with its shadows {name} has numbers that {str(tensors[name].dtype).removeprefix('torch.')} "
+                "does not hold; attach them instead, or write them in smaller steps"
+            )
     save_weights(tensors, target)
     return set(mine)

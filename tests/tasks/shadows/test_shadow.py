@@ -205,3 +205,12 @@ def test_several_shadows_are_summed_in_memory_and_in_weights(
     merged = AutoModelForCausalLM.from_pretrained(tmp_path / "both", dtype=torch.float32)
     ids = torch.tensor([host.encode("a cool, dark cellar")])
     torch.testing.assert_close(merged(ids).logits, expected, rtol=0, atol=1e-5)
+
+
+def test_a_sum_that_is_no_number_makes_no_host(
+    host: Host, host_folder: Path, shadow: Shadow, tmp_path: Path
+) -> None:
+    large = replace(shadow, deltas=tuple(torch.full_like(delta, 3e38) for delta in shadow.deltas))
+    with pytest.raises(UnfitHost, match=r"down_proj\.weight has numbers that float32 does not hold"):
+        merge(host_folder, host.ref, [(REF, large), (REF, large)], tmp_path / "large")
+    assert list(tmp_path.glob("*large*")) == []
