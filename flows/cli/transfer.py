@@ -11,6 +11,7 @@ from flows.cli.launch import Injected
 
 if TYPE_CHECKING:
     from flows.cli.session import Session
+    from store import Snapshot, Store
     from store.transfer import Choice, CopyReport
     from tasks.progress import Progress
 
@@ -66,7 +67,8 @@ def copy(
     destination = Store.open_or_create(to, run=session.record("snapshot copy"))
     with mebibytes(session, "copy") as progress:
         report = copy_snapshot(source, opened, destination, choice=choice, tag=tag, progress=progress)
-    session.emit(report.to_dict() | {"to": destination.url}, _lines("copied", report, destination.url))
+    lines = [*_lines("copied", report, destination.url), *_no_head(snapshot, opened, destination, report)]
+    session.emit(report.to_dict() | {"to": destination.url}, lines)
 
 
 def export(
@@ -141,13 +143,38 @@ def import_(
         source, found = check_archive(archive, keys=keys, progress=progress)
     destination = session.open_or_create_store(by="snapshot import")
     with mebibytes(session, "import") as progress:
-        report = copy_snapshot(
-            source, source.snapshot(found.snapshot), destination, tag=tag, progress=progress
-        )
-    lines = list(_lines("imported", report, destination.url))
+        opened = source.snapshot(found.snapshot)
+        report = copy_snapshot(source, opened, destination, tag=tag, progress=progress)
+    lines = [*_lines("imported", report, destination.url), *_no_head("", opened, destination, report)]
     if found.tag is not None and tag is None:
         lines.append(f"it is called {found.tag} in the export; name it here with `cellar tag`")
     session.emit(report.to_dict() | {"tag_inside": found.tag}, lines)
+
+
+def _no_head(spec: str, opened: "Snapshot", destination: "Store", report: "CopyReport") -> Iterator[str]:
+    """How a head comes to name what was copied: heads stay behind, since each store moves its own.
+
+    Said of a whole snapshot that was named by its head, or holds a stack of one, where no tag names it there.
+    """
+    from shlex import quote
+
+    from store.errors import InvalidName
+
+    if report.snapshot != opened.id or report.tag is not None:
+        return
+    if spec.startswith("head:"):
+        head = spec.removeprefix("head:")
+    elif opened.kinds.get("stack") == 1:
+        head = opened.one("stack").name.partition("/")[2]
+    else:
+        return
+    try:
+        there = destination.head(head)
+    except InvalidName:  # a stack that `attach` did not make
+        return
+    if there != report.snapshot:
+        move = f"cellar --store {quote(destination.url)} head move {quote(head)} {report.snapshot[:12]}"
+        yield f"no head names it there yet: {move}"
 
 
 def _choice(kinds: list[str] | None, names: list[str] | None, requirements: bool) -> "Choice":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from store import Store
+from store import Element, Store
 from store.format import pack_key
 from tests.e2e.workplace import PROGRAM, ROOT
 from tests.store.samples import codec, memory
@@ -68,6 +68,37 @@ def test_a_snapshot_is_copied_once(cellar: Cellar, snapshot: str) -> None:
     assert as_json(cellar("--store", "other", "tag", "--json")) == {"v1": snapshot}
     assert "copied 6 elements" in cellar("snapshot", "copy", "v1", "--to", "third")[1]
     assert "copied 1 element as" in cellar("snapshot", "copy", "v1", "--to", "third", "--kind", "codec")[1]
+
+
+def test_a_copy_that_no_head_names_yet_says_which_command_does_that(
+    cellar: Cellar, snapshot: str, workplace: Path
+) -> None:
+    store = Store.open("build/store")
+    store.move_head("docs", snapshot, expect=None)
+    assert "no head" not in cellar("snapshot", "copy", "v1", "--to", "other")[1]
+    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "third", "--tag", "v1")[1]
+    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "part", "--kind", "codec")[1]
+    told = cellar("snapshot", "copy", "head:docs", "--to", "an other")[1].splitlines()[-1]
+    assert told.startswith("no head names it there yet: cellar --store ")
+    code, _, err = cellar(*shlex.split(told.partition("cellar ")[2]))
+    assert code == 0, err
+    assert Store.open("an other").head("docs") == snapshot
+    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "an other")[1]
+
+
+def test_what_was_attached_says_after_an_import_at_which_head_it_belongs(
+    cellar: Cellar, snapshot: str
+) -> None:
+    store = Store.open("build/store")
+    [stack] = store.publish([Element("stack", "reader", b"{}", media="application/json")], message="stack")
+    [odd] = store.publish([Element("stack", "a/b", b"{}", media="application/json")], message="stack")
+    for name, ref in (("one", stack), ("two", odd)):
+        cellar("snapshot", "export", store.pin([ref], message=name).id, f"{name}.tar")
+    told = cellar("--store", "other", "snapshot", "import", "one.tar")[1].splitlines()[-1]
+    code, _, err = cellar(*shlex.split(told.partition("cellar ")[2]))
+    assert code == 0, err
+    assert Store.open("other").head("reader") is not None
+    assert "no head" not in cellar("--store", "other", "snapshot", "import", "two.tar")[1]
 
 
 def test_what_was_copied_or_imported_says_by_whom(cellar: Cellar, snapshot: str) -> None:
