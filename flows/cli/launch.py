@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,18 +54,22 @@ def orchestration(
     make_folder(settings.pins, "CELLAR_PINS")
     store = Store.open_or_create(settings.store, made=session.made_store)
     if check is not None:
-        check(store)
+        with session.progress("look at what is there", ""):
+            check(store)
+    with ExitStack() as stack:
+        with session.progress("start Prefect", ""):
+            from flows.serving.api import configured_url, prefect_api
+            from flows.serving.lock import serving
+            from flows.watch import watching
+            from flows.workers.gpu import provide_limit
 
-    from flows.serving.api import configured_url, prefect_api
-    from flows.serving.lock import serving
-    from flows.watch import watching
-    from flows.workers.gpu import provide_limit
-
-    watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
-    home = settings.work_dir / "prefect"
-    shared = configured_url() is not None or serving(home) is not None
-    with watcher, prefect_api(home):
-        provide_limit(settings, owner=not shared)
+            watcher = watching(session.progress, announcer) if announcer else watching(session.progress)
+            home = settings.work_dir / "prefect"
+            shared = configured_url() is not None or serving(home) is not None
+            stack.enter_context(watcher)
+            stack.enter_context(prefect_api(home))
+            provide_limit(settings, owner=not shared)
+        stack.enter_context(session.progress("prepare", ""))  # what the flow loads before it counts anything
         yield settings
 
 

@@ -1,8 +1,14 @@
 """Progress appears only when it is worth it, with rate and time left."""
 
 import io
+import time
+from collections.abc import Callable
 
+import pytest
+
+from flows.cli import bars
 from flows.cli.bars import Bar
+from flows.cli.waiting import Waiting
 
 
 class Clock:
@@ -78,3 +84,54 @@ def test_a_log_that_nobody_reads_any_more_does_not_end_the_work() -> None:
     with Bar("codec", "updates", Closed(), clock) as bar:
         clock.now += 60
         bar(1, 10)
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what a thread does, ten seconds at most."""
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def screen(stream: Terminal) -> str:
+    """What stands in the last line of a terminal: text after the last time that it was cleared."""
+    return stream.getvalue().rpartition("\x1b[2K")[2].strip()
+
+
+def test_a_terminal_says_what_goes_on_while_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "SHOW_AFTER_S", 0.02)
+    stream, log = Terminal(), io.StringIO()
+    with Bar("start Prefect", "", log):
+        with Bar("prepare", "", stream):
+            until(lambda: screen(stream).startswith("prepare, 0 s"))
+            with Bar("check host", "MB", stream):
+                until(lambda: screen(stream).startswith("check host, "))
+            until(lambda: screen(stream).startswith("prepare, "))
+        assert screen(stream) == ""
+        before = stream.getvalue()
+        time.sleep(0.1)
+        assert stream.getvalue() == before
+    assert log.getvalue() == ""
+
+
+def test_what_has_counted_all_says_that_it_is_finishing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "SHOW_AFTER_S", 0.0)
+    stream, outer = Terminal(), Bar("prepare", "", Terminal())
+    with outer, Bar("check host", "MB", stream) as bar:
+        bar(100, 538)
+        assert "100/538" in stream.getvalue()
+        outer(1, 2)  # what is behind draws nothing
+        bar(538, 538)
+        until(lambda: screen(stream).startswith("check host: 538 MB done, finishing, "))
+    assert screen(stream) == ""
+    assert "1/2" not in stream.getvalue()
+
+
+def test_a_terminal_that_is_gone_does_not_end_the_work() -> None:
+    stream = Terminal()
+    waiting = Waiting("prepare", stream, 0.0, every_s=0.005)
+    until(lambda: screen(stream) != "")
+    stream.close()
+    time.sleep(0.05)
+    waiting.stop()
