@@ -30,6 +30,8 @@ settings.load_profile("suite")
 
 _FIRST = (
     "e2e/test_interrupt.py",
+    "store/test_repair.py",
+    "store/test_kill.py",
     "flows/workers/test_runner.py",
     "e2e/test_served_faults.py",
     "e2e/test_schedules.py",
@@ -38,7 +40,7 @@ _FIRST = (
 )
 """Files that take longest begin first, so that none is left alone at the end of a run in several processes.
 
-The first one makes the chain that many wait for; the two after it need none.
+The first one makes the chain that many wait for; those of the store need nothing of it.
 """
 
 

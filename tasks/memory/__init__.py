@@ -6,7 +6,8 @@ from store.exports import export_lazily
 
 if TYPE_CHECKING:
     from tasks.memory.cells import MemoryCells, decode_cells, encode_cells
-    from tasks.memory.figures import SPAN, Figures, measure, pool
+    from tasks.memory.figures import SPAN, Figures, pool
+    from tasks.memory.measuring import measure
     from tasks.memory.outcome import Outcome, ShardResult, summarise
     from tasks.memory.params import MemoryParams
     from tasks.memory.recipes import memory_recipe, rejection_recipe

@@ -9,7 +9,8 @@ from tasks.codec import Codec, load_codec
 from tasks.corpus import Document, Tokenizer, is_worker_shard, load_shard, load_tokenizer
 from tasks.errors import TaskError
 from tasks.memory.cells import decode_cells, encode_cells
-from tasks.memory.figures import Figures, measure
+from tasks.memory.figures import Figures
+from tasks.memory.measuring import measure
 from tasks.memory.outcome import Outcome, ShardResult
 from tasks.memory.params import MemoryParams
 from tasks.memory.recipes import memory_recipe, rejection_recipe

@@ -37,7 +37,13 @@ _IMPORTED = (
     "flows.serving.api",
     "flows.serving.recovery",
     "flows.update_memories",
+    "tasks.assembly.step",
+    "tasks.codec.step",
+    "tasks.corpus.step",
+    "tasks.evaluation.step",
+    "tasks.memory.step",
     "tasks.package",
+    "tasks.retrieval.step",
 )
 
 _NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OPENBLAS_NUM_THREADS": "1"}

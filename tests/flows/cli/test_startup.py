@@ -105,3 +105,17 @@ def test_commands_on_a_store_load_nothing_that_computes(tmp_path: Path) -> None:
     assert "-12" in shown
     assert "pyarrow" in loaded
     assert loaded & COMPUTING == set()
+
+
+def test_what_can_be_scheduled_is_known_without_what_computes(tmp_path: Path) -> None:
+    """`cellar serve` stays a small process: the runs that it starts load torch."""
+    look = "import sys, flows.scheduled, flows.scheduled_hosts; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", look],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"torch", "transformers", "faiss"} & set(done.stdout.split()) == set()
