@@ -68,19 +68,26 @@ def test_an_interrupted_training_continues_to_the_same_version(
 
 
 @pytest.mark.parametrize(
-    ("how", "runner"),
+    ("how", "runner", "rerun"),
     [
-        pytest.param(signal.SIGKILL, "threads", marks=pytest.mark.nightly, id="kill -9"),
-        pytest.param(signal.SIGINT, "processes", id="Ctrl-C with worker processes"),
+        pytest.param(signal.SIGKILL, "threads", "threads", marks=pytest.mark.nightly, id="kill -9"),
+        pytest.param(signal.SIGINT, "processes", "threads", id="Ctrl-C with worker processes"),
+        pytest.param(
+            signal.SIGINT, "processes", "processes", marks=pytest.mark.nightly, id="both in processes"
+        ),
     ],
 )
 def test_a_broken_off_build_continues_with_the_units_that_it_lacks(
-    finished: Workplace, copy: Workplace, with_server: dict[str, str], how: signal.Signals, runner: str
+    finished: Workplace,
+    copy: Workplace,
+    with_server: dict[str, str],
+    how: signal.Signals,
+    runner: str,
+    rerun: str,
 ) -> None:
     copy.rewind(TRAINED)
-    spread = {"CELLAR_RUNNER": runner, "CELLAR_WORKERS": "1"}
 
-    process = copy.start("memory", "build", **spread)
+    process = copy.start("memory", "build", CELLAR_RUNNER=runner, CELLAR_WORKERS="1")
     wait_for(lambda: len(copy.parts()) > 1, process)
     if how == signal.SIGINT:
         press_ctrl_c(copy, process)
@@ -93,7 +100,8 @@ def test_a_broken_off_build_continues_with_the_units_that_it_lacks(
     assert copy.store.catalog().rows("memory") == []
     assert copy.store.verify(full=True).ok
 
-    again = copy.cellar("memory", "build", "--quiet", **with_server)  # in threads, whoever began
+    spread = {} if rerun == "threads" else {"CELLAR_RUNNER": rerun, "CELLAR_WORKERS": "2"}
+    again = copy.cellar("memory", "build", "--quiet", **spread, **with_server)
 
     assert (again.code, again.err) == (0, "")
     assert copy.pin("memory") == finished.pin("memory")
