@@ -51,8 +51,8 @@ def _flow(params: Params, settings: Settings) -> dict[str, Any]:
         # The versions just made, which need not be the newest of their names.
         below = (*params.shadow.onto, *made)
         chosen = params.model_copy(update={"shadow": stage.model_copy(update={"onto": below})})
-        ahead = learned if place == 0 else []  # what a later domain lacks is said before the first is written
-        written = write_task(settings, chosen, ahead, sealed=True)
+        # What a later domain lacks is said before an earlier one is written.
+        written = write_task(settings, chosen, learned[place:], sealed=True)
         made.append(consolidate_task(settings, chosen, written, sealed=True))
     return {"shadows": made, **evaluate_task(settings, params, made)}
 

@@ -49,6 +49,7 @@ def computing_host(
         yield host
         if device == "cpu":  # a GPU is given back empty
             with _keeping:
+                _kept.clear()
                 _kept[key] = host
 
 
@@ -81,13 +82,16 @@ def open_host(
 
 
 def _key(settings: Settings, host: "Host") -> _Key:
-    """What tells hosts apart: version, numbers, place, and the state of every file there."""
-    from tasks.hosts.step import host_folder
+    """What tells hosts apart: version, numbers, place, and the state of every file that is read there."""
+    from tasks.hosts.step import host_folder, used_files
 
     folder = host_folder(settings.hosts, host.ref).resolve()
-    return (host.ref, host.device, host.dtype, folder, *sorted(map(_state, folder.iterdir())))
+    return (host.ref, host.device, host.dtype, folder, *map(_state, used_files(folder)))
 
 
-def _state(path: Path) -> tuple[str, int, int, int]:
-    found = path.stat()
+def _state(path: Path) -> _Key:
+    try:
+        found = path.stat()
+    except OSError:  # who reads it says what is wrong
+        return (path.name,)
     return path.name, found.st_size, found.st_mtime_ns, found.st_ino

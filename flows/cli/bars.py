@@ -33,7 +33,8 @@ class Bar:
     ) -> None:
         self._title = title
         self._unit = unit
-        self._stream = stream
+        # While a bar is drawn, stderr is what rich puts in its place, which would end our lines.
+        self._stream: TextIO = getattr(stream, "rich_proxied_file", stream)
         self._clock = clock
         self._start = clock()
         self._next_line = self._start + SHOW_AFTER_S
@@ -57,8 +58,9 @@ class Bar:
         if self._terminal:
             with _drawing:
                 self._hide()
+                in_front = _open[-1] is self
                 _open.remove(self)
-                if _open:
+                if in_front and _open:
                     _open[-1]._wait(_open[-1]._title)
 
     def __call__(self, done: int, total: int, **figures: float) -> None:
@@ -89,10 +91,10 @@ class Bar:
                 self._hide()
             self._draw(done, total, figures)
         elif self._waiting is None or self._bar is not None:
-            self._hide()
             self._wait(f"{self._title}: {total:,} {self._unit} done, finishing")
 
     def _wait(self, title: str) -> None:
+        self._hide()
         self._waiting = Waiting(title, self._stream, SHOW_AFTER_S)
 
     def _hide(self) -> None:

@@ -24,10 +24,7 @@ class Figures:
 
 def write_figures(session: Session, result: dict[str, Any], out: Path, kind: Figures) -> None:
     """Write figures into a folder, with their page, and show them."""
-    path = out / kind.file
-    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    written = [path, *([kind.page(result, out)] if kind.page else [])]
-    session.emit(result, [*kind.lines(result), *(f"wrote {one}" for one in written)])
+    _write(session, result, out, kind, *_shown(result, out, kind))
 
 
 def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: Figures) -> None:
@@ -36,6 +33,7 @@ def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: F
     Raises `BadPayload` where the store has one of that name, of whoever made it, that cannot be shown.
     """
     from store import Ref
+    from store.errors import CellarError
     from tasks.errors import BadPayload
 
     store = session.open_store()
@@ -44,11 +42,29 @@ def show_published(session: Session, made: Mapping[str, Any], out: Path, kind: F
     costs = {} if row is None else dict(row.facts)
     payload = store.read(evaluation)
     try:
-        write_figures(session, {**made, **json.loads(payload), "costs": costs}, out, kind)
+        result = {**made, **json.loads(payload), "costs": costs}
+        lines, pages = _shown(result, out, kind)
+    except CellarError:
+        raise
     except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as error:
         raise BadPayload(
             f"{evaluation} is no summary that can be shown; use a store that you trust"
         ) from error
+    _write(session, result, out, kind, lines, pages)
+
+
+def _shown(result: dict[str, Any], out: Path, kind: Figures) -> tuple[list[str], list[Path]]:
+    """Figures as lines, and their page, written; everything in them comes from a store."""
+    lines = list(kind.lines(result))
+    return lines, [kind.page(result, out)] if kind.page else []
+
+
+def _write(
+    session: Session, result: dict[str, Any], out: Path, kind: Figures, lines: list[str], pages: list[Path]
+) -> None:
+    path = out / kind.file
+    path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    session.emit(result, [*lines, *(f"wrote {one}" for one in (path, *pages))])
 
 
 def ranged(figure: Mapping[str, float]) -> str:

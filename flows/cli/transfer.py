@@ -158,7 +158,7 @@ def _no_head(spec: str, opened: "Snapshot", destination: "Store", report: "CopyR
     """
     from shlex import quote
 
-    from store.errors import InvalidName
+    from store.errors import CellarError
 
     if report.snapshot != opened.id or report.tag is not None:
         return
@@ -170,11 +170,11 @@ def _no_head(spec: str, opened: "Snapshot", destination: "Store", report: "CopyR
         return
     try:
         there = destination.head(head)
-    except InvalidName:  # a stack that `attach` did not make
+    except CellarError:  # a stack that `attach` did not make, or a head that cannot be read: it is copied
         return
     if there != report.snapshot:
         move = f"cellar --store {quote(destination.url)} head move {quote(head)} {report.snapshot[:12]}"
-        yield f"no head names it there yet: {move}"
+        yield f"head {head} does not name it there yet: {move}"
 
 
 def _choice(kinds: list[str] | None, names: list[str] | None, requirements: bool) -> "Choice":

@@ -1,5 +1,6 @@
 """A line on a terminal while nothing is counted: what goes on, and for how many seconds."""
 
+import shutil
 import threading
 import time
 from contextlib import suppress
@@ -37,8 +38,14 @@ class Waiting:
                 if self._stopped.is_set():
                     return
                 self._shown = True
-                seconds = time.monotonic() - self._began
-                self._write(f"{_CLEAR}{self._title}, {seconds:.0f} s\r")  # what others print goes over it
+                self._write(f"{_CLEAR}{self._line()}\r")  # what others print goes over it
+
+    def _line(self) -> str:
+        """Title and seconds, never as wide as the terminal: of a line that wraps, one row would stay."""
+        seconds = f", {time.monotonic() - self._began:.0f} s"
+        room = shutil.get_terminal_size().columns - 1 - len(seconds)
+        title = self._title if len(self._title) <= room else f"{self._title[: max(0, room - 3)]}..."
+        return title + seconds
 
     def _write(self, text: str) -> None:
         with suppress(OSError, ValueError):

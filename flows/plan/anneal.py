@@ -16,13 +16,14 @@ from tasks.shadows.params import ShadowParams, TextSource
 def plan_shadow(store: Store, params: Params, settings: Settings, *, until: str = "eval") -> list[Step]:
     """Writing, consolidation and evaluation of the parameters' domain, as far as `until` says.
 
-    Raises `UnknownHost`, `BadCorpus` and `ElementNotFound` where the flows would.
+    Raises `UnknownHost`, `UnfitHost`, `BadStack`, `BadCorpus` and `ElementNotFound` where the flows would.
     """
     from tasks.anneal import evaluation_work, sealed_recipe
-    from tasks.shadows import stack_refs
+    from tasks.shadows import check_written_on, stack_refs
 
     domain = _Domain(Ground.of(store, params.host, settings), params)
     shadow, onto = params.shadow, stack_refs(store, params.shadow.onto)
+    check_written_on(store, onto, domain.ground.host.ref)
     steps = [domain.write(shadow, onto)]
     if until == "write":
         return steps
@@ -45,11 +46,12 @@ def plan_cumulation(store: Store, params: Params, settings: Settings) -> list[St
     Raises as `plan_shadow`, and `BadCorpus` where fewer than two domains are named.
     """
     from tasks.anneal import stages, stages_recipe, stages_work
-    from tasks.shadows import stack_refs
+    from tasks.shadows import check_written_on, stack_refs
 
     learned = stages(params.shadow, params.anneal)
     domain = _Domain(Ground.of(store, params.host, settings), params, labelled=True)
     below = stack_refs(store, params.shadow.onto)
+    check_written_on(store, below, domain.ground.host.ref)
     onto: tuple[Ref, ...] | None = below
     steps: list[Step] = []
     for shadow in learned:

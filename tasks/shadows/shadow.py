@@ -117,6 +117,7 @@ def load_shadow(payload: bytes, host: "Host") -> Shadow:
             "most; check the reference"
         )
     tensors, record = unpack_tensors(payload, what=_WHAT)
+    _ = host.model  # what is wrong with the host is not said of the shadow
     try:
         return _read(tensors, record, host)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RuntimeError) as error:

@@ -29,7 +29,8 @@ def check_different(store: Store, refs: Sequence[Ref]) -> None:
         named.setdefault(ref.name, []).append(ref)
     for same in named.values():
         for place, ref in enumerate(same):
-            others = [one for one in same[:place] if one not in foundation(store, ref)]
+            below = foundation(store, ref)  # that one lies above the other is said of their order
+            others = [one for one in same[:place] if one not in below and ref not in foundation(store, one)]
             if others:
                 raise BadStack(
                     f"{_short(others[0])} and {_short(ref)} are two versions of one shadow, which would be "

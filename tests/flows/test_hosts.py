@@ -9,7 +9,7 @@ from flows.hosts import computing_host
 from flows.params import Params
 from flows.settings import Settings, load_settings
 from store import Store
-from tasks.errors import HostChanged
+from tasks.errors import BadHost, HostChanged
 from tasks.hosts import publish_host
 from tests.tiny_host import write_tiny_host
 
@@ -44,6 +44,28 @@ def test_computations_that_follow_each_other_open_their_host_once(store: Store, 
         assert host.model is first
     with computing_host(settings, store, HOST.model_copy(update={"dtype": "bfloat16"})) as host:
         assert host.model is not first
+
+
+def test_one_host_is_kept_at_most(store: Store, settings: Settings, folder: Path) -> None:
+    publish_host(store, write_tiny_host(folder.parent / "other", seed=1), "other")
+    other = HOST.model_copy(update={"name": "other"})
+    with computing_host(settings, store, HOST) as host:
+        first = host.model
+        with computing_host(settings, store, other) as beside:
+            second = beside.model
+    with computing_host(settings, store, other) as host:
+        assert host.model is not second
+    with computing_host(settings, store, HOST) as host:
+        assert host.model is not first
+
+
+def test_files_that_no_host_has_are_left_alone(store: Store, settings: Settings, folder: Path) -> None:
+    (folder / ".#config.json").symlink_to("me@a-host.123")  # an editor's lock
+    with computing_host(settings, store, HOST) as host:
+        assert host.model is not None
+    (folder / "tokenizer.json").unlink()
+    with computing_host(settings, store, HOST) as host, pytest.raises(BadHost, match=r"no tokenizer\.json"):
+        host.encode("a text")
 
 
 def test_a_host_that_an_error_left_is_opened_anew(store: Store, settings: Settings) -> None:

@@ -113,6 +113,9 @@ def test_a_text_is_written_shown_and_merged(cellar: Cellar, workplace: Path, tex
     [again] = [line.removeprefix("cellar ") for line in card.splitlines() if line.startswith("cellar ")]
     code, _, err = cellar(*shlex.split(again), *SMALL)
     assert code == 0, err
+    [check] = [line for line in card.splitlines() if line.startswith("(cd again")]
+    sums = subprocess.run(["bash", "-c", check], cwd=workplace, capture_output=True, text=True, check=True)
+    assert f"```\n{sums.stdout}```" in card
     for path in (workplace / "merged").iterdir():
         assert (workplace / "again" / path.name).read_bytes() == path.read_bytes()
     code, _, err = cellar("host", "add", "merged", "merged")

@@ -1,6 +1,7 @@
 """Progress appears only when it is worth it, with rate and time left."""
 
 import io
+import sys
 import time
 from collections.abc import Callable
 
@@ -113,6 +114,48 @@ def test_a_terminal_says_what_goes_on_while_nothing_is_counted(monkeypatch: pyte
         time.sleep(0.1)
         assert stream.getvalue() == before
     assert log.getvalue() == ""
+
+
+def test_of_two_computations_at_once_the_older_may_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "SHOW_AFTER_S", 0.02)
+    stream = Terminal()
+    older, newer = Bar("older", "", stream), Bar("newer", "", stream)
+    older.__enter__()
+    newer.__enter__()
+    until(lambda: screen(stream).startswith("newer, "))
+    older.__exit__(None, None, None)
+    assert screen(stream).startswith("newer, ")
+    newer.__exit__(None, None, None)
+    assert screen(stream) == ""
+    before = stream.getvalue()
+    time.sleep(0.1)
+    assert stream.getvalue() == before
+
+
+def test_what_begins_while_a_bar_is_drawn_writes_to_the_terminal_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bars, "SHOW_AFTER_S", 0.0)
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Bar("outer", "strings", sys.stderr) as outer:
+        outer(1, 10)
+        assert sys.stderr is not stream  # rich's, which would end our line
+        before = len(stream.getvalue())
+        with Bar("check host", "MB", sys.stderr):
+            until(lambda: screen(stream).startswith("check host, "))
+        assert "\n" not in stream.getvalue()[before:].rpartition("\x1b[2Kcheck host")[2]
+
+
+def test_a_line_is_never_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    waiting = Waiting("consolidate " + 64 * "x", stream, 0.0, every_s=0.005)
+    until(lambda: screen(stream) != "")
+    line = screen(stream)
+    waiting.stop()
+    assert len(line) == 39
+    assert line.endswith("xxx..., 0 s")
 
 
 def test_what_has_counted_all_says_that_it_is_finishing(monkeypatch: pytest.MonkeyPatch) -> None:

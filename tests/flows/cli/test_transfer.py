@@ -75,15 +75,18 @@ def test_a_copy_that_no_head_names_yet_says_which_command_does_that(
 ) -> None:
     store = Store.open("build/store")
     store.move_head("docs", snapshot, expect=None)
-    assert "no head" not in cellar("snapshot", "copy", "v1", "--to", "other")[1]
-    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "third", "--tag", "v1")[1]
-    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "part", "--kind", "codec")[1]
+    assert "not name it" not in cellar("snapshot", "copy", "v1", "--to", "other")[1]
+    assert "not name it" not in cellar("snapshot", "copy", "head:docs", "--to", "third", "--tag", "v1")[1]
+    assert (
+        "does not name it"
+        not in cellar("snapshot", "copy", "head:docs", "--to", "part", "--kind", "codec")[1]
+    )
     told = cellar("snapshot", "copy", "head:docs", "--to", "an other")[1].splitlines()[-1]
-    assert told.startswith("no head names it there yet: cellar --store ")
+    assert told.startswith("head docs does not name it there yet: cellar --store ")
     code, _, err = cellar(*shlex.split(told.partition("cellar ")[2]))
     assert code == 0, err
     assert Store.open("an other").head("docs") == snapshot
-    assert "no head" not in cellar("snapshot", "copy", "head:docs", "--to", "an other")[1]
+    assert "not name it" not in cellar("snapshot", "copy", "head:docs", "--to", "an other")[1]
 
 
 def test_what_was_attached_says_after_an_import_at_which_head_it_belongs(
@@ -98,7 +101,7 @@ def test_what_was_attached_says_after_an_import_at_which_head_it_belongs(
     code, _, err = cellar(*shlex.split(told.partition("cellar ")[2]))
     assert code == 0, err
     assert Store.open("other").head("reader") is not None
-    assert "no head" not in cellar("--store", "other", "snapshot", "import", "two.tar")[1]
+    assert "not name it" not in cellar("--store", "other", "snapshot", "import", "two.tar")[1]
 
 
 def test_what_was_copied_or_imported_says_by_whom(cellar: Cellar, snapshot: str) -> None:

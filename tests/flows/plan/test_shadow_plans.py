@@ -14,9 +14,11 @@ from store import Store
 from tasks.anneal import AnnealParams, consolidate, evaluation_work
 from tasks.anneal.params import SealedParams
 from tasks.corpus import Document
-from tasks.hosts import Host, HostParams
+from tasks.errors import UnfitHost
+from tasks.hosts import Host, HostParams, publish_host
 from tasks.shadows import HeldParams, ShadowParams, TextSource, documents, write_domain
 from tests.tasks.killing import Killed, stop_at
+from tests.tiny_host import write_tiny_host
 
 HELD = HeldParams(selection_tokens=128, guard_tokens=128, sealed_tokens=256)
 
@@ -121,6 +123,25 @@ def test_a_text_gives_no_more_chunks_than_it_has_bytes(
     (tmp_path / "casks.txt").write_text("x" * (HELD.total + 3 * 32 - 1))
     [write] = plan_shadow(store, params, settings, until="write")
     assert (write.seconds, write.to_do) == (4, 4)
+
+
+def test_what_another_host_learned_is_refused_as_the_commands_refuse_it(
+    store: Store, host: Host, params: Params, settings: Settings, tmp_path: Path
+) -> None:
+    write_domain(store, host, params.shadow)
+    publish_host(store, write_tiny_host(tmp_path / "other"), "other")
+    above = params.shadow.model_copy(update={"name": "above", "onto": ("domain.written",)})
+    domains = dict.fromkeys(("a", "b"), params.shadow.domain)
+    chosen = params.model_copy(
+        update={
+            "host": HostParams(name="other", dtype="float32"),
+            "shadow": above,
+            "anneal": params.anneal.model_copy(update={"domains": domains}),
+        }
+    )
+    for plan in (plan_shadow, plan_cumulation):
+        with pytest.raises(UnfitHost, match=r"domain\.written belongs to host/tiny@"):
+            plan(store, chosen, settings)
 
 
 def test_a_run_is_timed_by_what_it_did_itself(store: Store, settings: Settings) -> None:

@@ -17,6 +17,7 @@ from tasks.anneal import (
     read_texts,
 )
 from tasks.anneal.params import SealedParams
+from tasks.anneal.texts import check_lengths
 from tasks.errors import BadCorpus, StaleInputs, TooLittleText, UnfitHost
 from tasks.hosts import Host
 from tasks.shadows import HeldParams, ShadowParams, TextSource, find_written, open_shadow, write_domain
@@ -109,6 +110,16 @@ def test_text_too_short_for_the_report_is_said_before_the_search(
 
     with pytest.raises(TooLittleText, match="600"):
         consolidate(store, host, shadow_params, long, sealed=True, progress=searched)
+
+
+def test_cards_longer_than_the_host_reads_are_refused_where_cards_are_asked_for(
+    host: Host, anneal: AnnealParams
+) -> None:
+    long = SealedParams(chunk_tokens=64, card_tokens=1_000)
+    with pytest.raises(UnfitHost, match=r"a card takes 1,032 tokens, more than the 1,024"):
+        check_lengths(host, anneal.model_copy(update={"sealed": long}), sealed=True)
+    none = long.model_copy(update={"cards": 0})
+    check_lengths(host, anneal.model_copy(update={"sealed": none}), sealed=True)
 
 
 def test_an_interrupted_search_publishes_the_same_bytes(

@@ -104,6 +104,8 @@ def test_what_was_written_once_is_refused_where_it_would_be_added_twice(store: S
         stack_refs(store, ["head:reader", "two"])
     again = derived("two", 9, onto=[str(rewritten)])
     assert stack_refs(store, [rewritten, again]) == (rewritten, again)  # the one was written on the other
+    with pytest.raises(BadStack, match="would not lie below it in that version and order"):
+        stack_refs(store, [again, rewritten])
 
 
 def test_a_shadow_of_another_host_is_told_by_its_record(store: Store, host: Host) -> None:

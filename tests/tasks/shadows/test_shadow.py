@@ -164,6 +164,20 @@ def test_a_merged_host_is_a_directory_that_transformers_loads(
     assert sorted(path.name for path in tmp_path.iterdir() if "other" in path.name) == []
 
 
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), BadHost("it lacks 1 tensor")])
+def test_what_is_wrong_with_the_host_is_not_said_of_the_shadow(
+    host: Host, shadow: Shadow, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload, unread = shadow.to_bytes(), replace(host)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(type(host.parts), "model", fail)
+    with pytest.raises(type(error), match=str(error)):
+        load_shadow(payload, unread)
+
+
 def test_a_merged_folder_says_what_is_in_it_and_how_to_check_it(
     host: Host, host_folder: Path, shadow: Shadow, tmp_path: Path
 ) -> None:
