@@ -83,7 +83,7 @@ def teach(
             host, zero, taught.tokens_T, writing, progress=progress, checkpoints=checkpoints
         )
     element = shadow_element(
-        lesson_name(params, lesson),
+        name,
         written,
         host=host.ref,
         requires=tuple(ref.version for ref in onto),

@@ -60,7 +60,7 @@ def host_of(store: Store, ref: Ref) -> Ref:
     """
     row = store.catalog().get(ref.version)
     if row is None or row.ref != ref:
-        raise ElementNotFound(f"{store.url} has no {ref}; write it again, or attach another")
+        raise ElementNotFound(f"{store.url} has no {ref}; write it again, or leave it out")
     hosts = [one.ref for one in store.catalog().get_all(row.requires).values() if one.ref.kind == "host"]
     if len(hosts) != 1:
         raise BadPayload(f"{ref} requires {len(hosts)} hosts instead of one; write it again")

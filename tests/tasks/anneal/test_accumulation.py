@@ -10,7 +10,7 @@ import pytest
 from store import Store
 from tasks.anneal import AnnealParams, StageLoss, consolidate, evaluate_stages, forgetting, stages
 from tasks.anneal.params import SealedParams
-from tasks.errors import StaleInputs
+from tasks.errors import BadStack, StaleInputs
 from tasks.hosts import Host
 from tasks.shadows import (
     HeldParams,
@@ -99,4 +99,6 @@ def test_domains_are_learned_on_top_of_one_another(store: Store, host: Host, tmp
     with pytest.raises(StaleInputs, match="stands on other shadows"):
         evaluate_stages(store, host, shadow, anneal)
     assert evaluate_stages(store, host, shadow, anneal, kept=refs).summary_ref == made.summary_ref
-    assert stack_refs(store, [str(refs[0]), "all.casks"]) == (refs[0], replaced)
+    assert stack_refs(store, [str(refs[0])]) == (refs[0],)
+    with pytest.raises(BadStack, match="are two versions of one shadow"):
+        stack_refs(store, [str(refs[0]), "all.casks"])
