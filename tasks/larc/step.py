@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from store import Element, Ref, Row, Store
-from store.errors import ElementNotFound
 from tasks.errors import BadPayload
+from tasks.finding import find_row
 from tasks.larc.residual import MOST_BYTES, encode_residual, load_residual
 from tasks.larc.state import SlowState
 
@@ -36,12 +36,7 @@ def residual_element(
 
 def find_residual(store: Store, what: Ref | str) -> Row:
     """A slow state by reference or name (the newest); raises `ElementNotFound` when the store has none."""
-    catalog = store.catalog()
-    name = what.name if isinstance(what, Ref) else f"{_KIND}{what.removeprefix(_KIND)}"
-    row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
-    if row is None or row.ref.name != name or row.ref.kind != "residual":
-        raise ElementNotFound(f"{store.url} has no {name}; train one with `cellar larc train`")
-    return row
+    return find_row(store, what, "residual", remedy="train one with `cellar larc train`")
 
 
 def open_residual(store: Store, what: Ref | str, *, host: Ref, width: int) -> tuple[Ref, SlowState]:

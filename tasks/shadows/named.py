@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from store import Ref, Store
-from store.errors import ElementNotFound
 from tasks.errors import BadStack
+from tasks.finding import find_row
 from tasks.shadows.foundation import check_foundations
 from tasks.shadows.kept import is_stack, open_stack
 from tasks.shadows.together import check_different
@@ -16,12 +16,7 @@ _VERSION = re.compile(r"@[0-9a-f]{64}$")
 
 def find_shadow(store: Store, what: Ref | str) -> Ref:
     """A shadow by reference or by name (the newest); raises `ElementNotFound` when the store has none."""
-    catalog = store.catalog()
-    name = what.name if isinstance(what, Ref) else f"{KIND}{what.removeprefix(KIND)}"
-    row = catalog.get(what.version) if isinstance(what, Ref) else catalog.latest(name)
-    if row is None or row.ref.name != name or row.ref.kind != "shadow":
-        raise ElementNotFound(f"{store.url} has no {name}; write one with `cellar anneal write`")
-    return row.ref
+    return find_row(store, what, "shadow", remedy="write one with `cellar anneal write`").ref
 
 
 def stack_refs(store: Store, names: Sequence[Ref | str], *, repeated: bool = False) -> tuple[Ref, ...]:
